@@ -8,10 +8,10 @@ Rows are generated like real features (generate.py, Measured), one cluster per c
 are of its own cluster, the others of any. Parquet:
 
     clean.parquet       id, class, embedding: 5 of each class
-    noisy.parquet       id, embedding: all candidates, shuffled
+    pool.parquet       id, embedding: all candidates, shuffled
     candidates.parquet  id, class, matched_name, field: as `labelsieve match` writes them
 
-With --million: clean.npy and noisy.npy (f32), and clean.txt and noisy.txt with the class of each row.
+With --million: clean.npy and pool.npy (f32), and clean.txt and pool.txt with the class of each row.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def write_classes(args: argparse.Namespace, folder: Path) -> None:
     }), folder / "candidates.parquet")
     order = rng.permutation(len(cluster))  # features come in an order of their own
     rows = np.concatenate(list(blocks(source, cluster[order], rng)))
-    pq.write_table(table(rows, id=[ids[i] for i in order]), folder / "noisy.parquet", row_group_size=65_536)
+    pq.write_table(table(rows, id=[ids[i] for i in order]), folder / "pool.parquet", row_group_size=65_536)
     print(f"{args.classes} classes, {len(ids)} candidates, from {sizes.min()} to {sizes.max()} a class")
 
 
@@ -72,12 +72,12 @@ def write_one(args: argparse.Namespace, folder: Path) -> None:
     np.save(folder / "clean.npy", source.rows(np.full(N_CLEAN, source.class_cluster), rng))
     cluster = candidates_of(source, source.class_cluster, args.million, rng)
     shape = (args.million, len(source.deviation))
-    with open(folder / "noisy.npy", "wb") as file:
+    with open(folder / "pool.npy", "wb") as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, header)
         for rows in blocks(source, cluster, rng):
             file.write(rows.data)
-    for name, n in (("clean", N_CLEAN), ("noisy", args.million)):
+    for name, n in (("clean", N_CLEAN), ("pool", args.million)):
         (folder / f"{name}.txt").write_text("one class\n" * n)
 
 

@@ -93,7 +93,7 @@ def our_program(given: str | None) -> str:
     """The labelsieve to measure; built when none is given."""
     if given is None:
         note("building labelsieve")
-        quiet(["cargo", "build", "--release", "--quiet"])
+        quiet(["cargo", "build", "--release", "--quiet", "-p", "labelsieve-cli", "-p", "labelsieve-bench"])
         target = ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target")
         given = target / "release" / "labelsieve"
     path = Path(given).resolve()
@@ -101,6 +101,14 @@ def our_program(given: str | None) -> str:
         raise Failed(f"`{path}` is not a program")
     if path.parent.name == "debug":
         raise Failed(f"`{path}` is a debug build, half as fast: expected one of `cargo build --release`")
+    return str(path)
+
+
+def bench_program(ours: str) -> str:
+    """`labelsieve-bench`, which is beside the labelsieve that is measured."""
+    path = Path(ours).with_name("labelsieve-bench")
+    if not os.access(path, os.X_OK):
+        raise Failed(f"`{path}` is not a program: build it with `cargo build --release -p labelsieve-bench`")
     return str(path)
 
 

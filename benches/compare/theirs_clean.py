@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`labelsieve clean --method gcn` as a script: pyarrow, faiss, scipy, PyTorch, from Parquet to Parquet.
+"""`labelsieve score --method gcn` as a script: pyarrow, faiss, scipy, PyTorch, from Parquet to Parquet.
 
-    python theirs_clean.py --clean clean.parquet --noisy noisy.parquet --candidates candidates.parquet --output r.parquet
+    python theirs_clean.py --clean clean.parquet --pool pool.parquet --candidates candidates.parquet --output r.parquet
 
 Writes one row per candidate: id, class, relevance, is_clean, matched_name, best_clean, best_clean_similarity and
 reciprocal_neighbours, as ours does, clean examples first. The seconds of each step go to stdout as JSON.
@@ -37,7 +37,7 @@ def rows_by_class(classes: pa.ChunkedArray) -> dict[str, np.ndarray]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Clean classes with faiss, scipy and PyTorch, from file to file.")
-    for name in ("--clean", "--noisy", "--candidates", "--output"):
+    for name in ("--clean", "--pool", "--candidates", "--output"):
         parser.add_argument(name, required=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
@@ -53,7 +53,7 @@ def main() -> None:
         seconds[step] += now - started
         started = now
 
-    clean, noisy, candidates = (pq.read_table(path) for path in (args.clean, args.noisy, args.candidates))
+    clean, noisy, candidates = (pq.read_table(path) for path in (args.clean, args.pool, args.candidates))
     clean_features, noisy_features = features_of(clean), features_of(noisy)
     lap("read")
     found = pc.index_in(candidates["id"], value_set=noisy["id"].combine_chunks()).to_numpy()

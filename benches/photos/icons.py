@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The icons of the demo and their base classes, as the two files that `bench photos configs/icons.toml` reads.
+"""The icons of the demo and their base classes, as the two files that `labelsieve-bench photos configs/icons.toml` reads.
 
     pip install pyarrow
     cargo run --release -p labelsieve-icons --example export_icons -- 224 icons

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The prototype rows of `labelsieve bench photos`, once more and independently, on the same features and episodes.
+"""The prototype rows of `labelsieve-bench photos`, once more and independently, on the same features and episodes.
 
-    labelsieve bench photos configs/tiny.toml --data DIR -o RUN
+    labelsieve-bench photos configs/tiny.toml --data DIR -o RUN
     python3 benches/photos/reference.py configs/tiny.toml --data DIR --features F.parquet --run RUN
 
 Reads the clean draws (`episodes.json`), the candidates (`candidates-*.parquet`) and the settings (`results.json`)

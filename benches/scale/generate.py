@@ -5,7 +5,7 @@ Writes, the same bytes for the same arguments:
 
     captions.tsv      id and caption, a tab between them; one in ten mentions a class
     classes.csv       the classes, each with one name of two words
-    noisy.parquet     features (f16) of the captions that mention a class, in the order of the captions
+    pool.parquet     features (f16) of the captions that mention a class, in the order of the captions
     clean.parquet     five clean examples of each class
 
 The first class has a tenth of all candidates, the others follow a power law down to a handful. Three in five candidates
@@ -108,7 +108,7 @@ def main():
     space = Space(options.classes, options.dim, rng)
     senses = rng.integers(0, options.classes, size=(options.classes, 3))
     schema = table(["a"], np.zeros((1, options.dim), dtype=np.float16)).schema
-    with pq.ParquetWriter(options.folder / "noisy.parquet", schema, compression="none") as writer:
+    with pq.ParquetWriter(options.folder / "pool.parquet", schema, compression="none") as writer:
         for start in range(0, options.candidates, BLOCK):
             classes = mentioned[start : start + BLOCK]
             other = senses[classes, rng.integers(0, 3, size=len(classes))]

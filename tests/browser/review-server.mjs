@@ -48,5 +48,5 @@ export const serveIn = async (cwd, ...args) => {
 export const demoArguments = (demo, decisions) => {
   const file = (name) => join(demo, name);
   return [file("relevance.parquet"), "--images", file("images/pool"), file("images/clean"), "--clean", file("clean.parquet"),
-    "--noisy", file("pool.parquet"), "--candidates", file("candidates.parquet"), "-o", decisions];
+    "--pool", file("pool.parquet"), "--candidates", file("candidates.parquet"), "-o", decisions];
 };

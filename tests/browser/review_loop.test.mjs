@@ -94,11 +94,11 @@ test("a person decides by keyboard, the relevance follows, nothing is lost, and 
   // What the page says makes the relevance permanent, and the classifier better.
   const tested = (relevance, name) => {
     const model = join(folder, `${name}.safetensors`);
-    labelsieve("train", "--clean", demoFile("clean.parquet"), "--noisy", demoFile("pool.parquet"), "--relevance", relevance, "-o", model, "--device", "cpu", "-q");
+    labelsieve("train", "--clean", demoFile("clean.parquet"), "--pool", demoFile("pool.parquet"), "--relevance", relevance, "-o", model, "--device", "cpu", "-q");
     return JSON.parse(labelsieve("evaluate", "--model", model, "--test", demoFile("test.parquet"), "--device", "cpu", "--json")).top_1;
   };
   const relevance = join(folder, "decided.parquet");
-  labelsieve("clean", "--clean", demoFile("clean.parquet"), "--noisy", demoFile("pool.parquet"), "--candidates", demoFile("candidates.parquet"),
+  labelsieve("score", "--clean", demoFile("clean.parquet"), "--pool", demoFile("pool.parquet"), "--candidates", demoFile("candidates.parquet"),
     "--decisions", decisions, "--device", "cpu", "-o", relevance, "-q");
   const [without, with_] = [tested(demoFile("relevance.parquet"), "before"), tested(relevance, "after")];
   t.diagnostic(`top-1 on icons held out: ${without} before, ${with_} after five decisions per class`);

@@ -137,13 +137,13 @@ class Bench:
         self.write("clean", self.examples([i for name in sorted(by_class) for i in by_class[name][:k]], labelled=True))
 
     def score(self, method, value=None):
-        pools = ["--clean", self.file("clean"), "--noisy", self.file("noisy"), "--candidates", self.file("candidates")]
+        pools = ["--clean", self.file("clean"), "--pool", self.file("noisy"), "--candidates", self.file("candidates")]
         setting = ["--lambda", value] if value is not None and method in ("gcn", "mlp") else []
-        self.run("clean", *pools, "--method", method, *setting, "-o", self.file("relevance"))
+        self.run("score", *pools, "--method", method, *setting, "-o", self.file("relevance"))
 
     def accuracy(self):
         model = self.folder / "model.safetensors"
-        files = ["--clean", self.file("clean"), "--noisy", self.file("noisy"), "--relevance", self.file("relevance")]
+        files = ["--clean", self.file("clean"), "--pool", self.file("noisy"), "--relevance", self.file("relevance")]
         self.run("train", *files, "-o", model)
         return json.loads(self.run("evaluate", "--model", model, "--test", self.file("test"), "--json"))
 

@@ -1,4 +1,4 @@
-//! `labelsieve bench class`: where the time of one class goes.
+//! `labelsieve-bench class`: where the time of one class goes.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -139,7 +139,7 @@ fn time_once(clean: &Features, noisy: Features, seed: u64) -> Result<(Seconds, V
     Ok((seconds, relevance.noisy().to_vec()))
 }
 
-/// All shots and episodes of a class over one noisy graph, handed to the engine together, as `bench paper` does.
+/// All shots and episodes of a class over one noisy graph, handed to the engine together, as `labelsieve-bench paper` does.
 fn time_grid(clean_20: &Features, noisy: Features, seed: u64) -> Result<f64> {
     let cells = SHOTS.iter().flat_map(|&k| (0..EPISODES).map(move |episode| (k, episode)));
     let clean: Vec<Features> = cells

@@ -1,4 +1,4 @@
-//! `labelsieve bench sanity`: every method on generated pools whose truth is known.
+//! `labelsieve-bench sanity`: every method on generated pools whose truth is known.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,7 +10,7 @@ use labelsieve::relevance::{Gcn, LabelPropagation, Linear, Mlp, Similarity};
 use labelsieve::synthetic::{Noise, Recipe};
 use labelsieve::{Method, NoisyPool};
 use labelsieve_files::work::{Monitor, Result, table};
-use labelsieve_jobs::scoring::Drawn;
+use labelsieve_jobs::scoring::ClassContext;
 use labelsieve_numerics::random::Stream;
 use serde::Serialize;
 use serde_json::json;
@@ -95,9 +95,10 @@ impl Sanity {
         methods
             .iter()
             .map(|method| {
-                let draw =
-                    |c: usize| Drawn::new(method, &clean, c, stream.branch(c as u64), stream.bits(c as u64));
-                let drawn: Vec<Drawn> = (0..clean.len()).map(draw).collect();
+                let draw = |c: usize| {
+                    ClassContext::new(method, &clean, c, stream.branch(c as u64), stream.bits(c as u64))
+                };
+                let drawn: Vec<ClassContext> = (0..clean.len()).map(draw).collect();
                 let jobs = drawn
                     .iter()
                     .enumerate()

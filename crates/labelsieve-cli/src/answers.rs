@@ -1,5 +1,5 @@
-//! The `--json` answers of commands that are no job of their own: structs, so that `docs/json.md` is generated from them.
-//! Fields are in the order of the alphabet, as in the answers before there were structs.
+//! The `--json` answers of commands without a job of their own: structs, so that `docs/json.md` is generated from them.
+//! Fields are in alphabetical order.
 
 use serde::Serialize;
 

@@ -1,10 +1,12 @@
 //! The `labelsieve` command: arguments in, exit code out. The binary and the Python wheel both start it here.
+//!
+//! `labelsieve-bench` is a second program with the same [`front_end`]; it shares [`arguments`] and some of the [`commands`].
 
 mod answers;
-mod arguments;
-mod commands;
+pub mod arguments;
+pub mod commands;
+pub mod front_end;
 mod hint;
-mod old_spellings;
 mod options;
 pub mod panics;
 mod printer;
@@ -13,124 +15,15 @@ mod spelling;
 mod text_hints;
 
 use std::ffi::OsString;
-use std::io::Write;
-use std::panic::AssertUnwindSafe;
 
-use arguments::COMMON;
-use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use commands::Command;
-use labelsieve_files::work::Monitor;
-use labelsieve_numerics::level::Level;
-use options::Given;
-use printer::{Printer, Verbosity};
 
-const SUCCESS: u8 = 0;
-const FAILURE: u8 = 1;
-/// What Rust itself answers a panic with.
-const INTERNAL_ERROR: u8 = 101;
-
-/// Find the relevant examples among web-collected candidates, and train on all of them weighted by relevance
-#[derive(Parser)]
-#[command(name = "labelsieve", version, propagate_version = true, max_term_width = 100)]
-#[command(disable_help_flag = true, disable_version_flag = true)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-
-    /// Number of threads; results do not depend on it [default: all cores]
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    #[arg(help_heading = COMMON, display_order = 1003)]
-    threads: Option<u16>,
-
-    /// Print only warnings and errors
-    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = COMMON, display_order = 1004)]
-    quiet: bool,
-
-    /// Print more detail
-    #[arg(short, long, global = true, help_heading = COMMON, display_order = 1005)]
-    verbose: bool,
-
-    /// Print help
-    #[arg(short, long, global = true, action = ArgAction::Help, help_heading = COMMON, display_order = 1006)]
-    help: Option<bool>,
-
-    /// Print the version
-    #[arg(short = 'V', long, global = true, action = ArgAction::Version, help_heading = COMMON, display_order = 1007)]
-    version: Option<bool>,
-}
+pub use hint::user_error;
+pub use options::Given;
+pub use printer::Printer;
 
 /// Runs the command that `arguments` spell, the program's name first, and returns the exit code. Meant to be the one
 /// thing a process does: it claims the global thread pool, SIGINT and SIGTERM, and silences panics.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let (arguments, note) = old_spellings::replace(arguments.into_iter().collect());
-    let mut command = Arguments::command();
-    let parsed = command.try_get_matches_from_mut(arguments).and_then(|matches| {
-        let arguments = Arguments::from_arg_matches(&matches)?;
-        Ok((arguments, matches))
-    });
-    let (arguments, matches) = match parsed {
-        Ok(parsed) => parsed,
-        Err(answer) => {
-            if let Some(note) = note.filter(|_| answer.use_stderr()) {
-                Printer::new(Verbosity::Normal).note(note);
-            }
-            let _ = answer.print(); // `--help` to nobody is no failure
-            if let Some(hint) = options::of_another_command(&answer, &command) {
-                Printer::new(Verbosity::Normal).hint(&hint.into());
-            }
-            return answer.exit_code() as u8;
-        }
-    };
-    let code = start(&arguments, &Given::new(&matches, &command), note);
-    let _ = std::io::stdout().flush(); // a host that is not written in Rust would not
-    code
-}
-
-fn start(arguments: &Arguments, given: &Given, old_spelling: Option<&str>) -> u8 {
-    let verbosity = match (arguments.quiet, arguments.verbose) {
-        (true, _) => Verbosity::Quiet,
-        (_, true) => Verbosity::Verbose,
-        _ => Verbosity::Normal,
-    };
-    let printer = Printer::new(verbosity);
-    if let Some(note) = old_spelling {
-        printer.note(note);
-    }
-    if let Err(error) = Level::from_environment() {
-        printer.error(&error.to_string());
-        printer.hint(&format!("unset {} to use the fastest level", Level::VARIABLE).into());
-        return FAILURE;
-    }
-    let threads = arguments.threads.map_or(0, usize::from);
-    if let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
-        printer.error(&format!("cannot start {threads} threads: {error}"));
-        return FAILURE;
-    }
-    panics::install();
-    signals::install();
-    let work = || {
-        arguments.command.check_options(given)?;
-        arguments.command.run(&printer)
-    };
-    match std::panic::catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(())) => SUCCESS,
-        Ok(Err(error)) if printer::is_closed_pipe(&error) => SUCCESS, // e.g. `labelsieve … | head`
-        Ok(Err(error)) => {
-            printer.error(&hint::message(&error));
-            if let Some(hint) = hint::for_error(&error) {
-                printer.hint(&hint);
-            }
-            FAILURE
-        }
-        Err(panic) => {
-            printer.error(&panics::describe(panic.as_ref()));
-            let where_to = concat!(
-                "please report it, with the command you typed, at ",
-                env!("CARGO_PKG_REPOSITORY"),
-                "/issues"
-            );
-            printer.hint(&where_to.into());
-            INTERNAL_ERROR
-        }
-    }
+    front_end::run::<Command>(arguments.into_iter().collect())
 }

@@ -80,7 +80,7 @@ pub fn of_another_command(error: &clap::Error, all: &Command) -> Option<String> 
     let commands: Vec<String> = all
         .get_subcommands()
         .filter(has)
-        .map(|command| format!("`labelsieve {}`", command.get_name()))
+        .map(|command| format!("`{} {}`", all.get_name(), command.get_name()))
         .collect();
     Some(match commands.as_slice() {
         [] => return None,

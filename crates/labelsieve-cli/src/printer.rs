@@ -41,7 +41,7 @@ pub struct Printer {
 }
 
 impl Printer {
-    pub fn new(verbosity: Verbosity) -> Printer {
+    pub(crate) fn new(verbosity: Verbosity) -> Printer {
         Printer { verbosity, results: Results::Stdout, watch: Watch::new() }
     }
 
@@ -65,7 +65,6 @@ impl Printer {
     }
 
     /// The same for whoever writes lines.
-    #[cfg(feature = "bench")]
     pub fn lines(&self) -> impl Write {
         Lines
     }
@@ -116,6 +115,12 @@ impl Monitor for Printer {
 
     fn hint(&self, hint: &Words) {
         say(&format!("hint: {}", hint.spelled(&CommandLine)));
+    }
+
+    fn suggestion(&self, suggestion: &Words) {
+        if self.verbosity >= Verbosity::Normal {
+            self.hint(suggestion);
+        }
     }
 
     /// A bar with rate and remaining time; invisible unless stderr is a terminal.
@@ -187,10 +192,8 @@ pub fn refuse_json_beside(json: JsonArguments, output: &Path) -> Result<()> {
 }
 
 /// Lines of a result, which continue after their reader has gone.
-#[cfg(feature = "bench")]
 struct Lines;
 
-#[cfg(feature = "bench")]
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match std::io::stdout().lock().write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes()) {

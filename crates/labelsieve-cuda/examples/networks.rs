@@ -48,7 +48,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let batch = noise(n, size)?;
         let made = first.elapsed().as_secs_f64();
         train(learner.as_mut(), &batch, 1)?;
-        let (first, since_start) = (first.elapsed().as_secs_f64() - made, start.elapsed().as_secs_f64());
+        let first = first.elapsed().as_secs_f64() - made;
+        let since_start = start.elapsed().as_secs_f64();
         eprintln!("{name}: first step {first:.2} s, {since_start:.2} s after the start");
         println!("{name} train {:.0}", rate(|| train(learner.as_mut(), &batch, 20), 20 * n)?);
         learner.features(&batch)?;
@@ -64,7 +65,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let case = golden.cases.iter().find(|found| found.name == case).ok_or("no such network")?;
         let tensors = vit::Formula(case.tensors.clone());
         let described = describe(&case.config, &tensors)?;
-        let (parts, normalisation) = ((&described.vit, &described.names), golden.normalisation());
+        let parts = (&described.vit, &described.names);
+        let normalisation = golden.normalisation();
         let operations = cuda.transformer_operations(precision)?;
         let mut network = VisionTransformer::read(operations, parts, &tensors, case.size, &normalisation)?;
         let batch = noise(n, case.size.0)?;

@@ -67,9 +67,10 @@ fn generate(spectrum: Spectrum) -> Vec<Class> {
     let start = Instant::now();
     let classes: Vec<Class> =
         sizes().into_par_iter().enumerate().map(|(c, size)| Class::generate(c, size, spectrum)).collect();
-    let (rows, time) =
-        (classes.iter().map(|class| class.noisy.features().len()).sum::<usize>(), start.elapsed());
-    let (n, name) = (classes.len(), spectrum.name);
+    let rows = classes.iter().map(|class| class.noisy.features().len()).sum::<usize>();
+    let time = start.elapsed();
+    let n = classes.len();
+    let name = spectrum.name;
     println!("\n{n} classes, {rows} rows with {name} generated in {:.1} s", time.as_secs_f64());
     classes
 }
@@ -79,13 +80,11 @@ fn sizes() -> Vec<usize> {
     let tail = |a: f64| -> Vec<f64> {
         (0..N_CLASSES - 1).map(|rank| LARGEST as f64 / (1.0 + rank as f64).powf(a)).collect()
     };
-    let (mut low, mut high) = (0.1, 3.0);
+    let mut low = 0.1;
+    let mut high = 3.0;
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
-        match tail(middle).iter().sum::<f64>() > N_ROWS as f64 {
-            true => low = middle,
-            false => high = middle,
-        }
+        if tail(middle).iter().sum::<f64>() > N_ROWS as f64 { low = middle } else { high = middle }
     }
     let mut sizes: Vec<usize> = tail(low).iter().map(|&size| size as usize).collect();
     let missing = N_ROWS - sizes.iter().sum::<usize>();
@@ -102,7 +101,8 @@ struct Class {
 
 impl Class {
     fn generate(class: usize, size: usize, spectrum: Spectrum) -> Class {
-        let (stream, centres) = (Stream::new(class as u64), Stream::new(class as u64).branch(0));
+        let stream = Stream::new(class as u64);
+        let centres = Stream::new(class as u64).branch(0);
         let clean = SHOTS
             .iter()
             .flat_map(|&k| (0..EPISODES).map(move |episode| (k, episode)))
@@ -130,9 +130,12 @@ const FLAT: Spectrum = Spectrum { name: "a flat spectrum", eigenvalue: |_| 1.0, 
 /// of 44,000 generated rows, 0.29 % of the real ones. With 31 directions they do not (10 and 19 %).
 const PHOTOS: Spectrum = Spectrum {
     name: "the spectrum of photos",
-    eigenvalue: |k| match k < 76.0 {
-        true => 0.0547 * (1.0 + k).powf(-0.42) / (1.0 + (k / 63.0).powi(6)),
-        false => 3.25e-5 * ((1.0 + k) / 129.0).powf(-1.5),
+    eigenvalue: |k| {
+        if k < 76.0 {
+            0.0547 * (1.0 + k).powf(-0.42) / (1.0 + (k / 63.0).powi(6))
+        } else {
+            3.25e-5 * ((1.0 + k) / 129.0).powf(-1.5)
+        }
     },
     centres: 0.35,
 };
@@ -141,9 +144,12 @@ const PHOTOS: Spectrum = Spectrum {
 /// 0.21 % of the pairs here, 0.24 % there; real neighbours are nearer (0.81 for the fiftieth, 0.64 here).
 const FASHION: Spectrum = Spectrum {
     name: "the spectrum of clothes",
-    eigenvalue: |k| match k < 33.0 {
-        true => 0.153 * (1.0 + k).powf(-0.75) / (1.0 + (k / 27.0).powi(8)),
-        false => 3.06e-4 * ((1.0 + k) / 65.0).powf(-1.4),
+    eigenvalue: |k| {
+        if k < 33.0 {
+            0.153 * (1.0 + k).powf(-0.75) / (1.0 + (k / 27.0).powi(8))
+        } else {
+            3.06e-4 * ((1.0 + k) / 65.0).powf(-1.4)
+        }
     },
     centres: 0.35,
 };
@@ -154,7 +160,8 @@ fn rows(n: usize, stream: Stream, centres: Stream, spectrum: Spectrum) -> Featur
     let scales = |share: f64| -> Vec<f32> {
         (0..DIM).map(|k| ((spectrum.eigenvalue)(k as f64) * share).sqrt() as f32).collect()
     };
-    let (own_scale, centre_scale) = (scales(1.0 - spectrum.centres), scales(spectrum.centres));
+    let own_scale = scales(1.0 - spectrum.centres);
+    let centre_scale = scales(spectrum.centres);
     let mut data = vec![0f32; n * DIM];
     data.par_chunks_mut(DIM * 64).enumerate().for_each(|(block, data)| {
         for (i, row) in data.chunks_exact_mut(DIM).enumerate() {
@@ -162,7 +169,8 @@ fn rows(n: usize, stream: Stream, centres: Stream, spectrum: Spectrum) -> Featur
             let centre = centres.branch(stream.below(number, 40) as u64);
             let draws = stream.branch(number);
             for half in 0..DIM / 2 {
-                let (own, of_centre) = (draws.bits(half as u64), centre.bits(half as u64));
+                let own = draws.bits(half as u64);
+                let of_centre = centre.bits(half as u64);
                 for (k, shift) in [(2 * half, 0), (2 * half + 1, 32)] {
                     row[k] = bell((own >> shift) as u32) * own_scale[k]
                         + bell((of_centre >> shift) as u32) * centre_scale[k];
@@ -220,7 +228,8 @@ fn run(
     let total = start.elapsed();
     let n: usize = jobs.iter().map(|job| job.problem.noisy.features().len() + job.problem.clean.len()).sum();
     let mean: f64 = relevance.iter().flat_map(|r| r.noisy()).map(|&r| f64::from(r)).sum::<f64>() / n as f64;
-    let (name, n_shots) = (method.name(), shots.len());
+    let name = method.name();
+    let n_shots = shots.len();
     println!(
         "\n{name}, {n_shots} shots × {episodes} episodes: {} jobs, {n} rows, mean {mean:.4}",
         jobs.len()
@@ -318,7 +327,8 @@ fn classes_alone(cuda: &Cuda) -> Result<(), Box<dyn Error>> {
         cuda.take_phases();
         let start = Instant::now();
         cuda.relevance(&Method::gcn(), &jobs, &|_, _| ())?;
-        let (all, phases) = (start.elapsed().as_secs_f64(), cuda.take_phases());
+        let all = start.elapsed().as_secs_f64();
+        let phases = cuda.take_phases();
         let [upload, search, insertion, training] =
             [phases.upload, phases.search, phases.insertion, phases.training].map(|time| time.as_secs_f64());
         println!("  N = {n:>7}   {upload:.4} + {search:.4} + {insertion:.4} + {training:.4} = {all:.4} s");

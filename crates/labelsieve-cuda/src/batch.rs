@@ -63,7 +63,7 @@ pub struct Phases {
 /// The share of free memory that a plan may fill: the rest absorbs what allocators lose.
 const SHARE: f64 = 0.85;
 /// How often a plan is halved before the device's refusal is believed.
-const MOST_TRIES: usize = 5;
+const MAX_TRIES: usize = 5;
 
 /// Everything a run over many jobs needs.
 pub(crate) struct Run<'a, 'j, M: BatchModel> {
@@ -93,7 +93,7 @@ impl<M: BatchModel> Run<'_, '_, M> {
         let mut budget = ((self.gpu.available()? as f64 * SHARE) as usize).min(self.memory_limit);
         let mut tries = 1;
         while let Err(error) = self.rest(staging, budget, &mut results) {
-            if error != Error::OutOfMemory || tries == MOST_TRIES {
+            if error != Error::OutOfMemory || tries == MAX_TRIES {
                 return Err(error);
             }
             budget /= 2;
@@ -118,7 +118,10 @@ impl<M: BatchModel> Run<'_, '_, M> {
         for (batch, spare) in plan.batches.into_iter().zip(plan.spare) {
             let batch: Vec<usize> = batch.into_iter().map(|position| pending[position]).collect();
             let prepared = self.prepare(staging, &batch, spare, &mut loaded)?;
-            let (gpu, model, finished, jobs) = (self.gpu, self.model, self.finished, self.jobs);
+            let gpu = self.gpu;
+            let model = self.model;
+            let finished = self.finished;
+            let jobs = self.jobs;
             self.time(
                 |phases| &mut phases.training,
                 || {
@@ -142,7 +145,8 @@ impl<M: BatchModel> Run<'_, '_, M> {
         spare: usize,
         loaded: &mut Option<(*const NoisyPool, LoadedPool)>,
     ) -> Result<Vec<M::Prepared>> {
-        let (jobs, gpu) = (self.jobs, self.gpu);
+        let jobs = self.jobs;
+        let gpu = self.gpu;
         let pool_of = |job: &usize| jobs[*job].problem.noisy;
         let is_there = |loaded: &Option<(*const NoisyPool, LoadedPool)>, pool: &NoisyPool| {
             loaded.as_ref().is_some_and(|(which, _)| std::ptr::eq(*which, pool))
@@ -174,7 +178,8 @@ impl<M: BatchModel> Run<'_, '_, M> {
     }
 
     fn load(&mut self, pool: &NoisyPool, rows: Rows) -> Result<LoadedPool> {
-        let (gpu, neighbours) = (self.gpu, self.model.neighbours());
+        let gpu = self.gpu;
+        let neighbours = self.model.neighbours();
         let edges = self.time(
             |phases| &mut phases.search,
             || neighbours.map(|count| NoisyEdges::new(gpu, pool, &rows, count)).transpose(),
@@ -189,7 +194,9 @@ impl<M: BatchModel> Run<'_, '_, M> {
         let mut costs = Vec::with_capacity(pending.len());
         for &job in pending {
             let problem = &self.jobs[job].problem;
-            let (k, z, dim) = (problem.clean.len(), problem.noisy.features().len(), problem.clean.dim());
+            let k = problem.clean.len();
+            let z = problem.noisy.features().len();
+            let dim = problem.clean.dim();
             let pool = *numbers.entry(std::ptr::from_ref(problem.noisy)).or_insert_with(|| {
                 pools.push(PoolCost {
                     while_loaded: pool_bytes(z, dim, self.model.neighbours()),
@@ -244,7 +251,9 @@ pub(crate) fn upload_few(gpu: &Gpu, features: &Features) -> Result<Rows> {
 
 /// Handfuls of rows of equal length, one after the other.
 pub(crate) fn upload_rows<'a>(gpu: &Gpu, all: impl Iterator<Item = &'a Features>) -> Result<Rows> {
-    let (mut padded, mut n, mut dim) = (Vec::new(), 0, 0);
+    let mut padded = Vec::new();
+    let mut n = 0;
+    let mut dim = 0;
     for features in all {
         dim = features.dim();
         n += features.len();

@@ -10,7 +10,7 @@ pub(crate) const HIDDEN: usize = 16;
 const SLICE: usize = 32;
 /// Cells that a block of a wide product takes, and the most that share a group.
 const CHUNK: usize = 8;
-pub(crate) const MOST_CELLS: usize = 32;
+pub(crate) const MAX_CELLS: usize = 32;
 /// Rows of a tile of the sparse products, and of a block of `forward`.
 pub(crate) const TILE: usize = 256;
 pub(crate) const ROWS: usize = 128;
@@ -78,7 +78,7 @@ pub(crate) struct Group {
     pub slots: u32,
     pub n_chunks: u32,
     slab: u32,
-    pub cells: [u32; MOST_CELLS],
+    pub cells: [u32; MAX_CELLS],
 }
 
 #[expect(unsafe_code, reason = "structs of plain numbers, handed to kernels")]
@@ -127,8 +127,8 @@ impl Slots {
 }
 
 /// Numbers that every row has for each slot: s and D⁻¹ ∂L/∂a, behind which the clean rows have theirs; ∂s, active units.
-fn slot_bytes(carver: &mut Carver, n: usize, most_clean: usize, slots: usize) -> [u64; 4] {
-    let with_clean = (n + most_clean) * slots;
+fn slot_bytes(carver: &mut Carver, n: usize, max_clean: usize, slots: usize) -> [u64; 4] {
+    let with_clean = (n + max_clean) * slots;
     [with_clean * 4, with_clean * 4, n * slots * 4, n * slots * 2].map(|bytes| carver.take(bytes))
 }
 
@@ -138,14 +138,14 @@ impl Group {
         base: u64,
         n: usize,
         dim: usize,
-        most_clean: usize,
+        max_clean: usize,
         n_cells: usize,
     ) -> (Group, Vec<usize>, usize) {
         let slots = Slots::new(n_cells);
         let mut carver = Carver::new(base);
         let [support, gradient_over_degree, gradients, active] =
-            slot_bytes(&mut carver, n, most_clean, slots.n);
-        let mut cells = [NOBODY; MOST_CELLS];
+            slot_bytes(&mut carver, n, max_clean, slots.n);
+        let mut cells = [NOBODY; MAX_CELLS];
         slots.of_cells.iter().enumerate().for_each(|(cell, &slot)| cells[slot] = cell as u32);
         let group = Group {
             touched: carver.take(n * 4),
@@ -194,7 +194,8 @@ impl Cell {
     /// A cell with `n_own` rows and `n_edges` edges of its own beside `n` shared rows: what it keeps in memory from `base`, and
     /// the bytes that takes.
     pub fn lay_out(base: u64, n: usize, n_own: usize, n_edges: usize, dim: usize) -> (Cell, usize) {
-        let (n_shared_slabs, n_shared_tiles) = (n.div_ceil(slab_of(n)), n.div_ceil(TILE));
+        let n_shared_slabs = n.div_ceil(slab_of(n));
+        let n_shared_tiles = n.div_ceil(TILE);
         let n_slabs = n_shared_slabs + n_own.div_ceil(OWN_SLAB);
         let n_tiles = n_shared_tiles + n_own.div_ceil(TILE);
         let width = width_of(dim);
@@ -232,21 +233,21 @@ pub(crate) fn n_parameters(dim: usize) -> usize {
 }
 
 /// Bytes that a cell takes of its group's numbers, whatever its company: two cells may take eight slots.
-pub(crate) fn most_slot_bytes(n: usize, k: usize) -> usize {
+pub(crate) fn max_slot_bytes(n: usize, k: usize) -> usize {
     let mut carver = Carver::new(0);
     slot_bytes(&mut carver, n, k, CHUNK / 2);
     carver.taken()
 }
 
 /// The power of two that takes numbers of up to `most` to at most 2¹⁵, where halves are safe.
-pub(crate) fn scale_of_halves(most: f32) -> f32 {
-    let exponent = if most > 0.0 { 15 - most.log2().ceil() as i32 } else { 0 };
+pub(crate) fn scale_of_halves(largest: f32) -> f32 {
+    let exponent = if largest > 0.0 { 15 - largest.log2().ceil() as i32 } else { 0 };
     2f32.powi(exponent.clamp(-100, 100))
 }
 
 /// A bound of |Θ₁|: it starts in ±1/4, and by Cauchy and Schwarz no step of Adam is longer than (1 - β₁) / √((1 - β₂)(1 - β₁²/β₂))
 /// = 7.3 times the rate.
-pub(crate) fn most_of_theta(training: &Training) -> f32 {
+pub(crate) fn max_theta(training: &Training) -> f32 {
     (0..training.iterations).map(|i| 8.0 * rate_of(training, i)).sum::<f32>() + 0.25
 }
 
@@ -261,7 +262,7 @@ mod tests {
 
     #[test]
     fn chunks_are_even_and_no_two_cells_share_a_slot() {
-        for n_cells in 1..=MOST_CELLS {
+        for n_cells in 1..=MAX_CELLS {
             let slots = Slots::new(n_cells);
             assert!(slots.n == 1 || [8, 16, 32].contains(&slots.n), "a row's slots are a part of a warp");
             let mut taken = slots.of_cells.clone();
@@ -279,18 +280,19 @@ mod tests {
 
     #[test]
     fn company_takes_no_more_of_the_slots_than_was_planned() {
-        for n_cells in 1..=MOST_CELLS {
-            let (n, k) = (5_000, 20);
+        for n_cells in 1..=MAX_CELLS {
+            let n = 5_000;
+            let k = 20;
             let (_, _, bytes) = Group::lay_out(0, n, 64, k, n_cells);
-            assert!(bytes - n.next_multiple_of(64) * 4 <= n_cells * most_slot_bytes(n, k), "{n_cells}");
+            assert!(bytes - n.next_multiple_of(64) * 4 <= n_cells * max_slot_bytes(n, k), "{n_cells}");
         }
     }
 
     #[test]
     fn scaled_numbers_stay_in_the_range_of_halves() {
-        for most in [1e-30f32, 1e-6, 0.1, 0.5, 1.0, 24.9, 3e4, 1e20] {
-            let scaled = most * scale_of_halves(most);
-            assert!(scaled <= 32768.0 && (scaled > 8192.0 || most < 1e-20), "{most}: {scaled}");
+        for largest in [1e-30f32, 1e-6, 0.1, 0.5, 1.0, 24.9, 3e4, 1e20] {
+            let scaled = largest * scale_of_halves(largest);
+            assert!(scaled <= 32768.0 && (scaled > 8192.0 || largest < 1e-20), "{largest}: {scaled}");
         }
         assert_eq!(scale_of_halves(0.0), 1.0);
     }
@@ -300,7 +302,9 @@ mod tests {
     fn no_step_of_adam_leaves_the_bound() {
         let training = Training { iterations: 200, decay_every: 1000, ..Training::default() };
         for growth in [0.9f64, 1.0, 1.1, 1.11, 1.2, 2.0] {
-            let (mut mean, mut square, mut way) = (0.0f64, 0.0f64, 0.0f64);
+            let mut mean = 0.0f64;
+            let mut square = 0.0f64;
+            let mut way = 0.0f64;
             for i in 0..training.iterations {
                 let gradient = growth.powi(i as i32);
                 mean = 0.9 * mean + 0.1 * gradient;
@@ -309,7 +313,7 @@ mod tests {
                 let corrected = (square / (1.0 - 0.999f64.powi(step))).sqrt();
                 way += f64::from(rate_of(&training, i)) * mean / (1.0 - 0.9f64.powi(step)) / corrected;
             }
-            assert!(0.25 + way <= f64::from(most_of_theta(&training)), "{growth}: {way}");
+            assert!(0.25 + way <= f64::from(max_theta(&training)), "{growth}: {way}");
         }
     }
 }

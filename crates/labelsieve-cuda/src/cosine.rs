@@ -125,14 +125,16 @@ impl<'a> Step<'a> {
         examples: &Examples,
         start: &WeightMatrix,
     ) -> Result<Step<'a>> {
-        let (n_classes, dim) = (start.weights().len(), start.weights().dim());
+        let n_classes = start.weights().len();
+        let dim = start.weights().dim();
         let stride = stride_of(dim);
         let batch = settings.batch_size.min(examples.rows.len());
         let n = examples.rows.len();
         let fits = n * stride * 4 < gpu.available()? / 2;
-        let all_rows = match fits {
-            true => Some(staging.upload_with(gpu, n, dim, |rows, out| examples.copy(rows, dim, out))?.values),
-            false => None,
+        let all_rows = if fits {
+            Some(staging.upload_with(gpu, n, dim, |rows, out| examples.copy(rows, dim, out))?.values)
+        } else {
+            None
         };
         Ok(Step {
             gpu,
@@ -154,10 +156,13 @@ impl<'a> Step<'a> {
     }
 
     fn take(&mut self, examples: &Examples, batch: &[usize], rate: f32) -> Result<()> {
-        let (gpu, n, k) = (self.gpu, batch.len(), self.n_classes);
+        let gpu = self.gpu;
+        let n = batch.len();
+        let k = self.n_classes;
         let numbers: Vec<u32> = batch.iter().map(|&i| i as u32).collect();
         let chosen = gpu.copy(&numbers)?;
-        let (dim, stride) = (self.dim as u32, self.stride as u32);
+        let dim = self.dim as u32;
+        let stride = self.stride as u32;
         match &self.all_rows {
             Some(all) => launch!(
                 gpu.stream,
@@ -173,7 +178,8 @@ impl<'a> Step<'a> {
                 gpu.stream.memcpy_htod(&rows, &mut self.rows)?;
             }
         }
-        let (unit, lengths) = (at(&self.unit), at(&self.lengths));
+        let unit = at(&self.unit);
+        let lengths = at(&self.lengths);
         launch!(
             gpu.stream,
             gpu.kernels.unit_rows,
@@ -217,13 +223,15 @@ impl<'a> Step<'a> {
 
     /// Row-major B×K cosines = rows · Ŵᵀ, that is column-major K×B = Ŵ (K×d) · rowsᵀ (d×B).
     fn cosines(&self, n: usize) -> Result<()> {
-        let (unit, rows) = ((at(&self.unit), self.stride), (at(&self.rows), self.stride));
+        let unit = (at(&self.unit), self.stride);
+        let rows = (at(&self.rows), self.stride);
         self.sgemm((T, unit), (N, rows), at(&self.cosines), (self.n_classes, n, self.stride), self.n_classes)
     }
 
     /// ∂L/∂Ŵ, K×d row-major, that is column-major d×K = rowsᵀ (d×B) · cosines (B×K).
     fn gradients(&self, n: usize) -> Result<()> {
-        let (rows, errors) = ((at(&self.rows), self.stride), (at(&self.cosines), self.n_classes));
+        let rows = (at(&self.rows), self.stride);
+        let errors = (at(&self.cosines), self.n_classes);
         self.sgemm((N, rows), (T, errors), at(&self.gradients), (self.stride, self.n_classes, n), self.stride)
     }
 
@@ -236,7 +244,8 @@ impl<'a> Step<'a> {
         (m, n, k): (usize, usize, usize),
         out_stride: usize,
     ) -> Result<()> {
-        let (one, zero) = (1f32, 0f32);
+        let one = 1f32;
+        let zero = 0f32;
         // SAFETY: the addresses are this step's buffers, whose sizes are those of the callers' shapes; the scalars are
         // read before the call returns.
         unsafe {

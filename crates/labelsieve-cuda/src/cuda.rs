@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::networks::{ActivationPrecision, CudaLearners};
 use crate::rows::Staging;
-use crate::search::{self, MOST_NEIGHBOURS};
+use crate::search::{self, MAX_NEIGHBOURS};
 use crate::similarity;
 use crate::training::NetworkModel;
 use crate::transformers::CudaOperations;
@@ -77,15 +77,15 @@ impl Cuda {
 
     /// The `count` nearest other rows of each row: exactly [`Neighbours::exact`]. More than 256 are left to the CPU.
     pub fn neighbours(&self, features: &Features, count: usize) -> Result<Neighbours> {
-        if count > MOST_NEIGHBOURS {
+        if count > MAX_NEIGHBOURS {
             return Ok(Neighbours::exact(features, count));
         }
         let mut state = self.lock();
         let rows = state.staging.upload(&self.gpu, features)?;
         let lists = search::nearest(&self.gpu, &rows, count)?;
         let len = rows.n * lists.width;
-        let (indices, similarities) =
-            (self.gpu.read(&lists.indices, len)?, self.gpu.read(&lists.similarities, len)?);
+        let indices = self.gpu.read(&lists.indices, len)?;
+        let similarities = self.gpu.read(&lists.similarities, len)?;
         Ok(Neighbours::from_lists(rows.n, lists.width, indices, similarities)?)
     }
 
@@ -120,8 +120,10 @@ impl Cuda {
         finished: &(dyn Fn(usize, &Relevance) + Sync),
     ) -> Result<Vec<Relevance>> {
         let state = &mut *self.lock();
-        let (staging, phases) = (&mut state.staging, &mut state.phases);
-        let (memory_limit, choice) = (self.memory_limit, self.choice);
+        let staging = &mut state.staging;
+        let phases = &mut state.phases;
+        let memory_limit = self.memory_limit;
+        let choice = self.choice;
         Run { gpu: &self.gpu, phases, model, memory_limit, choice, jobs, finished }.all(staging)
     }
 }
@@ -149,7 +151,7 @@ impl Engine for Cuda {
     ) -> labelsieve::Result<Vec<Relevance>> {
         method.build()?; // refuses bad settings
         let results = match method {
-            Method::Gcn(gcn) if gcn.neighbours <= MOST_NEIGHBOURS => {
+            Method::Gcn(gcn) if gcn.neighbours <= MAX_NEIGHBOURS => {
                 let neighbours = Some(gcn.neighbours);
                 self.run(
                     &NetworkModel { training: gcn.training, lambda: gcn.lambda, neighbours },
@@ -162,7 +164,7 @@ impl Engine for Cuda {
                 jobs,
                 finished,
             ),
-            Method::LabelPropagation(model) if model.neighbours <= MOST_NEIGHBOURS => {
+            Method::LabelPropagation(model) if model.neighbours <= MAX_NEIGHBOURS => {
                 self.run(model, jobs, finished)
             }
             Method::Similarity(_) => similarity::score(self, jobs, finished),

@@ -248,7 +248,8 @@ impl Learner for FallbackLearner {
     }
 
     fn tally(&mut self) -> labelsieve_networks::Result<Tally> {
-        let (before, since) = (std::mem::take(&mut self.before), self.current.tally()?);
+        let before = std::mem::take(&mut self.before);
+        let since = self.current.tally()?;
         Ok(Tally {
             loss: before.loss + since.loss,
             correct: before.correct + since.correct,

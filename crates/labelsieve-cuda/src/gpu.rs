@@ -57,7 +57,8 @@ impl Gpu {
             return Err(Error::NoDevice { index, count });
         }
         let context = CudaContext::new(index)?;
-        let (name, (major, minor)) = (context.name()?, context.compute_capability()?);
+        let name = context.name()?;
+        let (major, minor) = context.compute_capability()?;
         if major < 8 {
             return Err(Error::OldDevice { name, found: format!("{major}.{minor}") });
         }

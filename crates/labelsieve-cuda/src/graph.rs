@@ -157,7 +157,8 @@ impl NoisyEdges {
             sum_up(gpu, at(&counts), rows.n, at(&offsets))?;
             n_edges = gpu.read(&offsets.slice(rows.n..), 1)?[0] as usize;
         }
-        let (columns, weights) = (gpu.buffer(n_edges)?, gpu.buffer(n_edges)?);
+        let columns = gpu.buffer(n_edges)?;
+        let weights = gpu.buffer(n_edges)?;
         if n_edges > 0 {
             find(at(&columns), at(&weights))?;
         }
@@ -242,7 +243,7 @@ impl<'a> Insertions<'a> {
         Ok(Insertions { gpu, of, _scratch: scratch })
     }
 
-    fn most(&self, number: impl Fn(&Insertion) -> u32) -> usize {
+    fn largest(&self, number: impl Fn(&Insertion) -> u32) -> usize {
         self.of.iter().map(number).max().unwrap_or(0) as usize
     }
 
@@ -253,9 +254,10 @@ impl<'a> Insertions<'a> {
 
     /// The lists of the clean rows, and the last entry of everybody's.
     fn find_neighbours(&self) -> Result<()> {
-        let (gpu, all) = (self.gpu, self.gpu.copy(&self.of)?);
-        let rows = self.each(warp_per_row(self.most(|of| of.n)));
-        let clean = self.each(blocks(self.most(|of| of.k), 256));
+        let gpu = self.gpu;
+        let all = gpu.copy(&self.of)?;
+        let rows = self.each(warp_per_row(self.largest(|of| of.n)));
+        let clean = self.each(blocks(self.largest(|of| of.k), 256));
         launch!(gpu.stream, gpu.kernels.clean_similarities, rows, at(&all));
         launch!(gpu.stream, gpu.kernels.clean_neighbours, clean, at(&all));
         launch!(gpu.stream, gpu.kernels.last_neighbours, rows, at(&all));
@@ -264,15 +266,17 @@ impl<'a> Insertions<'a> {
 
     /// Counts edges, or fills them in.
     fn find_edges(&self, fills: bool) -> Result<()> {
-        let (gpu, all) = (self.gpu, self.gpu.copy(&self.of)?);
-        let shape = self.each(with_columns(self.most(|of| of.n), self.most(|of| of.width)));
+        let gpu = self.gpu;
+        let all = gpu.copy(&self.of)?;
+        let shape = self.each(with_columns(self.largest(|of| of.n), self.largest(|of| of.width)));
         launch!(gpu.stream, gpu.kernels.class_edges, shape, at(&all), u32::from(fills));
         Ok(())
     }
 
     /// How many rows each choice changes, clean ones included, and the edges these have.
     pub fn totals(&self) -> Result<Vec<(usize, usize)>> {
-        let (gpu, all) = (self.gpu, self.gpu.copy(&self.of)?);
+        let gpu = self.gpu;
+        let all = gpu.copy(&self.of)?;
         let totals = gpu.buffer::<u32>(2 * self.of.len())?;
         let both = LaunchConfig { grid_dim: (2, self.of.len() as u32, 1), ..blocks(1, 1024) };
         launch!(gpu.stream, gpu.kernels.insertion_sums, both, at(&all));
@@ -325,11 +329,11 @@ pub(crate) struct Propagation {
 unsafe impl DeviceRepr for Propagation {}
 
 pub(crate) fn propagate(gpu: &Gpu, all: &[Propagation]) -> Result<()> {
-    let most = |number: fn(&Propagation) -> u32| all.iter().map(number).max().unwrap_or(0) as usize;
-    let threads = (most(|of| of.width) / 4).clamp(1, 256);
+    let largest = |number: fn(&Propagation) -> u32| all.iter().map(number).max().unwrap_or(0) as usize;
+    let threads = (largest(|of| of.width) / 4).clamp(1, 256);
     let rows_per_block = (128 / threads).max(1);
     let shape = LaunchConfig {
-        grid_dim: (most(|of| of.n).div_ceil(rows_per_block).max(1) as u32, all.len() as u32, 1),
+        grid_dim: (largest(|of| of.n).div_ceil(rows_per_block).max(1) as u32, all.len() as u32, 1),
         block_dim: (threads as u32, rows_per_block as u32, 1),
         shared_mem_bytes: 0,
     };

@@ -14,7 +14,7 @@ use crate::memory::{Carver, read_at, row_tiles};
 /// Rows per tile, as in `label_propagation.cu`.
 const TILE: usize = 256;
 /// The CPU's limit, and how often the host looks whether all classes have converged.
-const MOST_ITERATIONS: usize = 1000;
+const MAX_ITERATIONS: usize = 1000;
 const LOOK_EVERY: usize = 16;
 
 /// Laid out as `Flow` in `label_propagation.cu`.
@@ -78,7 +78,8 @@ pub(crate) struct PreparedFlow {
 impl PreparedFlow {
     fn new(gpu: &Gpu, pool: &LoadedPool, of: &Job) -> Result<PreparedFlow> {
         let clean = upload_few(gpu, of.problem.clean)?;
-        let (k, n) = (clean.n, clean.n + pool.rows.n);
+        let k = clean.n;
+        let n = clean.n + pool.rows.n;
         let edges = pool.edges.as_ref().expect("label propagation asks for neighbours");
         let memory = gpu.buffer::<u8>(Flow::lay_out(0, n, edges.edge_bound(k)).1)?;
         let (mut flow, _) = Flow::lay_out(at(&memory), n, edges.edge_bound(k));
@@ -102,7 +103,8 @@ impl BatchModel for LabelPropagation {
 
     fn bytes(&self, k: usize, z: usize, _dim: usize) -> usize {
         let n = k + z;
-        let (seeds, scratch) = (n * 4, insertion_bytes(k, z, self.neighbours));
+        let seeds = n * 4;
+        let scratch = insertion_bytes(k, z, self.neighbours);
         Flow::lay_out(0, n, (z + 2 * k) * self.neighbours).1 + seeds + scratch
     }
 
@@ -126,7 +128,8 @@ impl BatchModel for LabelPropagation {
             .collect();
         converge(gpu, self.alpha, &flows, &squares)?;
         for (position, flow) in flows.iter().enumerate() {
-            let (k, z) = (flow.n_clean as usize, (flow.n - flow.n_clean) as usize);
+            let k = flow.n_clean as usize;
+            let z = (flow.n - flow.n_clean) as usize;
             let solution: Vec<f32> = read_at(gpu, flow.solution + 4 * k as u64, z)?;
             let relevance = Relevance::new(solution.into_iter().map(|r| r.clamp(0.0, 1.0)).collect())?;
             let counts = reciprocal_neighbours(gpu, flow.offsets, k, z)?;
@@ -140,13 +143,16 @@ impl BatchModel for LabelPropagation {
 fn converge(gpu: &Gpu, alpha: f32, flows: &[Flow], squares: &CudaSlice<f64>) -> Result<()> {
     let tiles = row_tiles(flows.iter().map(|flow| flow.n as usize), TILE);
     let on_tiles = blocks(tiles.len(), 256);
-    let (tiles, on_device) = (gpu.copy(&tiles)?, gpu.copy(flows)?);
-    let (tiles, on_device) = (at(&tiles), at(&on_device));
-    let (stream, kernels) = (&gpu.stream, &gpu.kernels);
+    let tiles = gpu.copy(&tiles)?;
+    let on_device = gpu.copy(flows)?;
+    let tiles = at(&tiles);
+    let on_device = at(&on_device);
+    let stream = &gpu.stream;
+    let kernels = &gpu.kernels;
     launch!(stream, kernels.flow_scale, on_tiles, tiles, on_device);
     launch!(stream, kernels.flow_start, on_tiles, tiles, on_device, alpha);
     launch!(stream, kernels.flow_first_square, blocks(flows.len(), 256), on_device);
-    for iteration in 0..MOST_ITERATIONS {
+    for iteration in 0..MAX_ITERATIONS {
         let parity = (iteration % 2) as u32;
         if iteration % LOOK_EVERY == 0 {
             let squares = gpu.read(squares, 2 * flows.len())?;

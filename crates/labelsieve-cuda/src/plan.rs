@@ -44,7 +44,9 @@ impl Plan {
         order
             .sort_by_key(|&job| (std::cmp::Reverse(pools[jobs[job].pool].while_loaded), jobs[job].pool, job));
         let Plan { mut batches, mut spare, mut too_large } = Plan::default();
-        let (mut filled, mut largest_pool, mut last_pool) = (0, 0, None);
+        let mut filled = 0;
+        let mut largest_pool = 0;
+        let mut last_pool = None;
         for job in order {
             let JobCost { pool, bytes } = jobs[job];
             let PoolCost { while_loaded, shared } = pools[pool];

@@ -83,7 +83,8 @@ impl Staging {
         let rows_at_once = (STAGING_LEN / stride).max(1);
         for (step, first) in (0..n).step_by(rows_at_once).enumerate() {
             let end = n.min(first + rows_at_once);
-            let (buffer, sent) = (&mut self.buffers[step % 2], &mut self.sent[step % 2]);
+            let buffer = &mut self.buffers[step % 2];
+            let sent = &mut self.sent[step % 2];
             if let Some(sent) = sent.take() {
                 sent.synchronize()?;
             }
@@ -105,7 +106,7 @@ pub(crate) struct Uploads<'s> {
     /// Bytes of those that were asked for before they are needed.
     ahead: VecDeque<usize>,
     /// How many these may be.
-    most_ahead: usize,
+    max_ahead: usize,
     asked: Sender<(&'s Features, Rows)>,
     arrived: Receiver<Result<Rows>>,
 }
@@ -117,7 +118,7 @@ impl<'s> Uploads<'s> {
         gpu: &'s Gpu,
         staging: &'s mut Staging,
         to_come: VecDeque<&'s Features>,
-        most_ahead: usize,
+        max_ahead: usize,
     ) -> Uploads<'s> {
         let (asked, requests) = channel::<(&Features, Rows)>();
         let (done, arrived) = channel();
@@ -131,7 +132,7 @@ impl<'s> Uploads<'s> {
                 }
             }
         });
-        Uploads { gpu, to_come, ahead: VecDeque::new(), most_ahead, asked, arrived }
+        Uploads { gpu, to_come, ahead: VecDeque::new(), max_ahead, asked, arrived }
     }
 
     /// The next rows. Those behind them are sent from now on, as many as there is space for. To be called when the device has
@@ -144,7 +145,7 @@ impl<'s> Uploads<'s> {
         }
         while let Some(&features) = self.to_come.front() {
             let bytes = features.len() * stride_of(features.dim()) * size_of::<f32>();
-            if self.ahead.iter().sum::<usize>() + bytes > self.most_ahead {
+            if self.ahead.iter().sum::<usize>() + bytes > self.max_ahead {
                 break;
             }
             match self.ask(features) {
@@ -207,10 +208,10 @@ pub(crate) fn fill_side_by_side<T: Send>(
     cost: usize,
     fill: impl Fn(Range<usize>, &mut [T]) + Sync,
 ) {
-    const LEAST: usize = 256 << 10; // numbers, for which a thread is worth its start
-    const MOST_THREADS: usize = 8; // which saturate memory
+    const MIN_NUMBERS: usize = 256 << 10; // numbers, for which a thread is worth its start
+    const MAX_THREADS: usize = 8; // which saturate memory
     let n_rows = out.len() / stride;
-    let n_threads = rayon::current_num_threads().min(MOST_THREADS).min(n_rows * cost / LEAST).max(1);
+    let n_threads = rayon::current_num_threads().min(MAX_THREADS).min(n_rows * cost / MIN_NUMBERS).max(1);
     let share = n_rows.div_ceil(n_threads).max(1);
     let mut parts = out.chunks_mut(share * stride).enumerate().map(|(part, out)| {
         let start = part * share;
@@ -261,10 +262,10 @@ mod tests {
             Features::new((0..n * dim).map(|i| draws.normal(i as u64)).collect(), dim).unwrap()
         });
         let mut staging = Staging::new(&gpu).unwrap();
-        for most_ahead in [0, 96, usize::MAX] {
+        for max_ahead in [0, 96, usize::MAX] {
             std::thread::scope(|scope| {
                 let mut uploads =
-                    Uploads::start(scope, &gpu, &mut staging, features.iter().collect(), most_ahead);
+                    Uploads::start(scope, &gpu, &mut staging, features.iter().collect(), max_ahead);
                 for features in &features {
                     let rows = uploads.next().unwrap();
                     let found = gpu.read(&rows.values, rows.n * rows.stride).unwrap();

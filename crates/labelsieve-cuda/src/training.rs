@@ -10,7 +10,7 @@ use labelsieve_numerics::random::Stream;
 
 use crate::batch::{BatchModel, LoadedPool, upload_rows};
 use crate::cells::{
-    Cell, Group, HIDDEN, MOST_CELLS, OWN, OWN_SLAB, ROWS, TILE, X_SCALE, most_of_theta, most_slot_bytes,
+    Cell, Group, HIDDEN, MAX_CELLS, OWN, OWN_SLAB, ROWS, TILE, X_SCALE, max_slot_bytes, max_theta,
     n_parameters, rate_of, scale_of_halves, x_bytes,
 };
 use crate::error::Result;
@@ -72,10 +72,11 @@ impl BatchModel for NetworkModel {
         let count = self.neighbours.unwrap_or(0);
         let n_own = k + z.min(3 * k * count);
         let own_rows = n_own * (4 + 8 + 4);
-        let (loss_weights, probability) = ((k + z) * 4, z * 4);
+        let loss_weights = (k + z) * 4;
+        let probability = z * 4;
         let scratch = if self.neighbours.is_some() { insertion_bytes(k, z, count) } else { 0 };
         let (_, cell) = Cell::lay_out(0, z, n_own, n_own * count, dim);
-        cell + most_slot_bytes(z, k) + own_rows + loss_weights + probability + scratch
+        cell + max_slot_bytes(z, k) + own_rows + loss_weights + probability + scratch
     }
 
     /// X, inverse degrees, keys, the touched rows and the edges.
@@ -86,7 +87,7 @@ impl BatchModel for NetworkModel {
     fn prepare(&self, gpu: &Gpu, pool: &LoadedPool, jobs: &[&Job]) -> Result<PreparedPool> {
         let shared = SharedRows::new(gpu, pool)?;
         let groups = jobs
-            .chunks(MOST_CELLS)
+            .chunks(MAX_CELLS)
             .map(|jobs| self.prepare_group(gpu, pool, &shared, jobs))
             .collect::<Result<Vec<_>>>()?;
         Ok(PreparedPool { shared, groups })
@@ -98,14 +99,16 @@ impl BatchModel for NetworkModel {
         prepared: &[PreparedPool],
         done: &mut dyn FnMut(usize, Relevance),
     ) -> Result<()> {
-        let (mut groups, mut cells) = (Vec::new(), Vec::new());
+        let mut groups = Vec::new();
+        let mut cells = Vec::new();
         for prepared in prepared.iter().flat_map(|pool| &pool.groups) {
             let number = groups.len() as u32;
             groups.push(prepared.group.numbered(cells.len()));
             cells.extend(prepared.cells.iter().map(|cell| cell.of_group(number)));
         }
         Networks::new(gpu, &groups, &cells)?.train(&self.training)?;
-        let (mut position, mut host) = (0, Vec::new());
+        let mut position = 0;
+        let mut host = Vec::new();
         for pool in prepared {
             let counts = pool.shared.edge_counts(gpu)?;
             for group in &pool.groups {
@@ -127,11 +130,12 @@ impl NetworkModel {
         shared: &SharedRows,
         jobs: &[&Job],
     ) -> Result<PreparedGroup> {
-        let (z, dim) = (shared.n, shared.dim);
+        let z = shared.n;
+        let dim = shared.dim;
         let clean = CleanSets::upload(gpu, jobs)?;
-        let most_clean = clean.sizes.iter().copied().max().unwrap_or(0);
-        let memory = gpu.zeros::<u8>(Group::lay_out(0, z, dim, most_clean, jobs.len()).2)?;
-        let (mut group, slots, _) = Group::lay_out(at(&memory), z, dim, most_clean, jobs.len());
+        let max_clean = clean.sizes.iter().copied().max().unwrap_or(0);
+        let memory = gpu.zeros::<u8>(Group::lay_out(0, z, dim, max_clean, jobs.len()).2)?;
+        let (mut group, slots, _) = Group::lay_out(at(&memory), z, dim, max_clean, jobs.len());
         shared.describe(&mut group);
         let sets = clean.each(&slots);
         let insert =
@@ -181,8 +185,8 @@ impl NetworkModel {
 struct LossWeights {
     clean: f32,
     noisy: f32,
-    most_clean: f32,
-    most_noisy: f32,
+    max_clean: f32,
+    max_noisy: f32,
     n_clean: usize,
     each: Option<Vec<f32>>,
 }
@@ -191,13 +195,14 @@ impl LossWeights {
     fn new(job: &Job, lambda: Option<f32>) -> LossWeights {
         let weights = loss_weights(&job.problem, lambda_of(&job.problem, lambda));
         let (clean, noisy) = weights.split_at(job.problem.clean.len());
-        let most = |weights: &[f32]| weights.iter().fold(0f32, |most, weight| most.max(weight.abs()));
+        let largest =
+            |weights: &[f32]| weights.iter().fold(0f32, |largest, weight| largest.max(weight.abs()));
         let alike = |weights: &[f32]| weights.iter().all(|weight| weight.to_bits() == weights[0].to_bits());
         LossWeights {
             clean: clean.first().copied().unwrap_or(0.0),
             noisy: noisy.first().copied().unwrap_or(0.0),
-            most_clean: most(clean),
-            most_noisy: most(noisy),
+            max_clean: largest(clean),
+            max_noisy: largest(noisy),
             n_clean: clean.len(),
             each: if alike(clean) && alike(noisy) { None } else { Some(weights) },
         }
@@ -207,8 +212,8 @@ impl LossWeights {
     /// 1 + count of them with factors of at most 1. Comes back where the weights differ from row to row.
     fn describe(&self, gpu: &Gpu, cell: &mut Cell, count: Option<usize>) -> Result<Option<CudaSlice<f32>>> {
         let terms = 1.001 * (1 + count.unwrap_or(0)) as f32;
-        cell.shared_scale = scale_of_halves(terms * self.most_noisy);
-        cell.own_scale = scale_of_halves(terms * self.most_noisy.max(self.most_clean));
+        cell.shared_scale = scale_of_halves(terms * self.max_noisy);
+        cell.own_scale = scale_of_halves(terms * self.max_noisy.max(self.max_clean));
         (cell.clean_weight, cell.noisy_weight) = (self.clean, self.noisy);
         cell.n_clean = self.n_clean as u32;
         let each = self.each.as_ref().map(|weights| gpu.copy(weights)).transpose()?;
@@ -325,7 +330,8 @@ impl CleanSets {
 
 impl SharedRows {
     fn new(gpu: &Gpu, pool: &LoadedPool) -> Result<SharedRows> {
-        let (n, dim) = (pool.rows.n, pool.rows.dim);
+        let n = pool.rows.n;
+        let dim = pool.rows.dim;
         let shared = SharedRows {
             x: gpu.buffer(x_bytes(n, dim))?,
             inverse_degree: gpu.buffer(n)?,
@@ -438,7 +444,8 @@ impl Work {
 macro_rules! launch_over {
     ($networks:expr, $kernel:ident, $work:expr, $threads:expr, $shared:expr $(, $argument:expr)* $(,)?) => {
         if $work.n > 0 {
-            let (gpu, shape) = ($networks.gpu, blocks($work.n, $threads));
+            let gpu = $networks.gpu;
+            let shape = blocks($work.n, $threads);
             let shape = LaunchConfig { shared_mem_bytes: $shared, ..shape };
             launch!(
                 gpu.stream,
@@ -510,7 +517,7 @@ impl<'a> Networks<'a> {
 
     /// Leaves p of every noisy row, in evaluation mode, in each cell's memory.
     fn train(&self, training: &Training) -> Result<()> {
-        let theta_scale = scale_of_halves(most_of_theta(training));
+        let theta_scale = scale_of_halves(max_theta(training));
         launch_over!(self, initial_parameters, self.initial, 256, 0, theta_scale);
         let threshold = (training.dropout * 65536.0) as u32;
         let scale = 1.0 / (1.0 - training.dropout);
@@ -530,8 +537,10 @@ impl<'a> Networks<'a> {
 
     /// Active units and s.
     fn forward(&self, iteration: usize, threshold: u32, scale: f32, theta_scale: f32) -> Result<()> {
-        let (iteration, unscale) = (iteration as u32, 1.0 / (X_SCALE * theta_scale));
-        let (wide, narrow) = (FORWARD_WIDE_SHARED, FORWARD_NARROW_SHARED);
+        let iteration = iteration as u32;
+        let unscale = 1.0 / (X_SCALE * theta_scale);
+        let wide = FORWARD_WIDE_SHARED;
+        let narrow = FORWARD_NARROW_SHARED;
         launch_over!(self, forward_wide, self.forward_wide, 256, wide, iteration, threshold, scale, unscale);
         launch_over!(
             self,

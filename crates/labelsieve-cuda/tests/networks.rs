@@ -47,7 +47,9 @@ fn start(network: &Network, n_classes: usize, seed: u64) -> Snapshot {
 fn images(n_images: usize, (height, width): (usize, usize), seed: u64) -> Batch {
     let stream = Stream::new(seed);
     let pixel = |i: usize| {
-        let (image, row, column) = (i / (height * width * 3), i / (width * 3) % height, i / 3 % width);
+        let image = i / (height * width * 3);
+        let row = i / (width * 3) % height;
+        let column = i / 3 % width;
         let tilt = stream.normal((1 << 40) + (image * 3 + i % 3) as u64);
         let wave = (tilt * row as f32 + column as f32 * 0.3).sin();
         (128.0 + 60.0 * wave + 25.0 * stream.normal(i as u64)).clamp(0.0, 255.0) as u8
@@ -58,7 +60,8 @@ fn images(n_images: usize, (height, width): (usize, usize), seed: u64) -> Batch 
 /// ‖a - b‖ / ‖b‖.
 fn distance(a: impl IntoIterator<Item = f32>, b: impl IntoIterator<Item = f32>) -> f64 {
     let square = |value: f32| f64::from(value) * f64::from(value);
-    let (mut difference, mut length) = (0.0, 0.0);
+    let mut difference = 0.0;
+    let mut length = 0.0;
     for (a, b) in a.into_iter().zip(b) {
         difference += square(a - b);
         length += square(b);
@@ -122,7 +125,8 @@ fn steps_on_episodes_agree_with_the_cpu() {
                 learner.step_on_features(&batch, &rule, &Sgd { rate: 1e-3, ..SGD }).unwrap();
                 (learner.tally().unwrap(), learner.snapshot().unwrap())
             };
-            let ((found, after), (expected, on_cpu)) = (step(&learners), step(&CpuLearners));
+            let (found, after) = step(&learners);
+            let (expected, on_cpu) = step(&CpuLearners);
             assert!(
                 (found.loss - expected.loss).abs() < 1e-3 * expected.loss.max(1.0),
                 "{found:?}, {expected:?}"
@@ -151,7 +155,8 @@ fn features_agree_with_the_cpu() {
             let mut on_cpu = CpuLearners.learner(&network, &snapshot).unwrap();
             for n in [n, 1] {
                 let batch = images(n, size, n as u64);
-                let (found, expected) = (learner.features(&batch).unwrap(), on_cpu.features(&batch).unwrap());
+                let found = learner.features(&batch).unwrap();
+                let expected = on_cpu.features(&batch).unwrap();
                 assert_eq!(found.len(), expected.len());
                 let found = distance(found, expected);
                 eprintln!("{precision:?} {architecture} {size:?} n = {n}: {found:.1e}");
@@ -239,9 +244,11 @@ fn step_of_both(
     let targets = Targets { classes: &classes, weights: &weights, split };
     learner.step(&batch, targets, &SGD).unwrap();
     on_cpu.step(&batch, targets, &SGD).unwrap();
-    let (tally, wanted) = (learner.tally().unwrap(), on_cpu.tally().unwrap());
+    let tally = learner.tally().unwrap();
+    let wanted = on_cpu.tally().unwrap();
     assert_eq!((tally.images, tally.steps), (wanted.images, wanted.steps));
-    let (found, expected) = (learner.snapshot().unwrap(), on_cpu.snapshot().unwrap());
+    let found = learner.snapshot().unwrap();
+    let expected = on_cpu.snapshot().unwrap();
     let distances = Distances {
         loss: (tally.loss / wanted.loss - 1.0).abs(),
         momentum: distance(found.momentum.iter().copied(), expected.momentum.iter().copied()),
@@ -329,7 +336,8 @@ fn training_learns() {
     let batch = |seed: u64| {
         let mut pixels = images(32, (32, 32), seed).pixels().to_vec();
         for (i, byte) in pixels.iter_mut().enumerate() {
-            let (class, channel) = (i / (32 * 32 * 3) % 4, i % 3);
+            let class = i / (32 * 32 * 3) % 4;
+            let channel = i % 3;
             *byte = if class == channel { byte.saturating_add(60) } else { *byte / 2 };
         }
         Batch::new(32, 32, pixels).unwrap()

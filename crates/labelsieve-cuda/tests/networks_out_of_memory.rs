@@ -15,7 +15,8 @@ fn a_batch_too_large_for_the_memory_is_refused_and_the_learner_goes_on() {
     let mut learner = learners.learner(&network, &snapshot).unwrap();
     let mut step = |n: usize| {
         let batch = Batch::new(224, 224, vec![0; n * 224 * 224 * 3]).unwrap();
-        let (classes, weights) = (vec![0; n], vec![1.0; n]);
+        let classes = vec![0; n];
+        let weights = vec![1.0; n];
         let sgd = Sgd { rate: 0.01, momentum: 0.9, decay: 0.0, scale: ScaleRule::Fixed };
         learner.step(&batch, Targets { classes: &classes, weights: &weights, split: 0 }, &sgd)
     };

@@ -97,8 +97,8 @@ fn neighbours_equal_the_exact_search_bit_for_bit() {
             if n > 5000 && count != 50 {
                 continue;
             }
-            let (found, exact) =
-                (cuda.neighbours(&features, count).unwrap(), Neighbours::exact(&features, count));
+            let found = cuda.neighbours(&features, count).unwrap();
+            let exact = Neighbours::exact(&features, count);
             assert!(
                 found == exact,
                 "{n} × {dim}, {kind:?}, {count} neighbours: {}",
@@ -456,8 +456,8 @@ fn classifiers_agree_with_the_cpu() {
     let gap = |a: &Features, b: &Features| {
         a.rows().flatten().zip(b.rows().flatten()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
     };
-    let (found, expected) =
-        (cuda.prototypes(&classes, dim, 10.0).unwrap(), prototypes(&classes, dim, 10.0).unwrap());
+    let found = cuda.prototypes(&classes, dim, 10.0).unwrap();
+    let expected = prototypes(&classes, dim, 10.0).unwrap();
     assert!(gap(found.weights(), expected.weights()) < 1e-5);
     let settings = Cosine { batch_size: 100, epochs: 10, ..Cosine::default() };
     let found = cuda.train_cosine(&settings, &classes, dim, 3).unwrap();

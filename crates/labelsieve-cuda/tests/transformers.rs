@@ -42,7 +42,8 @@ fn open<O: Operations>(case: &Case, golden: &Golden, operations: O) -> VisionTra
 
 /// The largest difference of any number, and the smallest cosine of any feature.
 fn distance(found: &[f32], expected: &[Vec<f64>]) -> (f64, f64) {
-    let (mut worst, mut cosine) = (0f64, 1f64);
+    let mut worst = 0f64;
+    let mut cosine = 1f64;
     for (found, expected) in found.chunks(expected[0].len()).zip(expected) {
         let pairs = || found.iter().map(|&a| f64::from(a)).zip(expected.iter().copied());
         worst = pairs().map(|(a, b)| (a - b).abs()).fold(worst, f64::max);
@@ -103,10 +104,12 @@ fn attended<O: Operations>(
     (heads, head): (usize, usize),
     mask: Mask,
 ) -> Vec<f32> {
-    let (width, stream) = (heads * head, Stream::new(tokens as u64));
+    let width = heads * head;
+    let stream = Stream::new(tokens as u64);
     let scale = (head as f32).powf(-0.25); // scores of about 1
     let values: Vec<f32> = (0..2 * tokens * 3 * width).map(|i| scale * stream.normal(i as u64)).collect();
-    let (mut qkv, mut out) = (O::Rows::default(), O::Rows::default());
+    let mut qkv = O::Rows::default();
+    let mut out = O::Rows::default();
     operations.upload(&values, 3 * width, &mut qkv).unwrap();
     let attention = Attention { tokens, queries, heads, mask, rotation: None };
     operations.attention(&attention, &mut qkv, &mut out).unwrap();

@@ -3,7 +3,7 @@
 /// `1 table`, `2 tables`, `0 classes`: the number, and the noun in its form.
 ///
 /// ```
-/// use crate::counted;
+/// use labelsieve_files::counted;
 ///
 /// assert_eq!(counted(1, "class"), "1 class");
 /// assert_eq!(counted(2, "class"), "2 classes");

@@ -18,7 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [size, folder] = &arguments[..] else {
         return Err("expected SIZE FOLDER".into());
     };
-    let (size, folder): (u32, &Path) = (size.parse()?, folder.as_ref());
+    let size: u32 = size.parse()?;
+    let folder: &Path = folder.as_ref();
     let base = read_icons(include_bytes!("../data/base.jsonl.bz2"))?;
     for icon in icons()?.iter().chain(&base) {
         let target = folder.join(place(icon));

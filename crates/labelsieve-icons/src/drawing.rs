@@ -8,13 +8,13 @@ use resvg::usvg::{ImageHrefResolver, Options, Tree};
 use crate::{IconError, Result};
 
 /// The largest side of a picture.
-pub(crate) const LARGEST: u32 = 4096;
+pub(crate) const MAX_SIDE: u32 = 4096;
 
-/// Longer texts are no icons. The bound also keeps nested elements, which the parser follows by recursion, within the stack.
-const LONGEST: usize = 1 << 20;
-const DEEPEST: usize = 200;
+/// Longer texts are not icons. The limit also bounds the recursion of the parser on nested elements.
+const MAX_BYTES: usize = 1 << 20;
+const MAX_DEPTH: usize = 200;
 
-/// What `currentColor` means: most icons leave their colour to the page they are put on.
+/// The value of `currentColor`: most icons inherit their colour from the page.
 const INK: &str = "svg { color: #222222 }";
 
 /// A square picture, rows from the top, three bytes a pixel: red, green, blue.
@@ -30,7 +30,7 @@ pub struct Picture {
 ///
 /// Text, embedded pictures and references to files are not drawn.
 pub fn draw(svg: &str, size: u32) -> Result<Picture> {
-    if !(1..=LARGEST).contains(&size) {
+    if !(1..=MAX_SIDE).contains(&size) {
         return Err(IconError::Size { found: size });
     }
     check_bounds(svg)?;
@@ -40,13 +40,13 @@ pub fn draw(svg: &str, size: u32) -> Result<Picture> {
 }
 
 fn check_bounds(svg: &str) -> Result<()> {
-    if svg.len() > LONGEST {
-        let message = format!("expected at most {LONGEST} bytes, found {}", svg.len());
+    if svg.len() > MAX_BYTES {
+        let message = format!("expected at most {MAX_BYTES} bytes, found {}", svg.len());
         return Err(IconError::Svg(message));
     }
     let depth = nesting(svg);
-    if depth > DEEPEST {
-        let message = format!("expected elements at most {DEEPEST} deep, found {depth}");
+    if depth > MAX_DEPTH {
+        let message = format!("expected elements nested at most {MAX_DEPTH} deep, found {depth}");
         return Err(IconError::Svg(message));
     }
     Ok(())
@@ -55,7 +55,8 @@ fn check_bounds(svg: &str) -> Result<()> {
 /// An upper bound of how deep elements are nested, without parsing them: a tag that opens goes one deeper, one that closes comes back.
 fn nesting(svg: &str) -> usize {
     let bytes = svg.as_bytes();
-    let (mut depth, mut deepest) = (0_usize, 0);
+    let mut depth = 0_usize;
+    let mut deepest = 0;
     for (i, &byte) in bytes.iter().enumerate() {
         match (byte, bytes.get(i + 1)) {
             (b'<', Some(b'/')) => depth = depth.saturating_sub(1),
@@ -77,7 +78,8 @@ fn draw_unguarded(svg: &str, size: u32) -> Result<Picture> {
     let tree = Tree::from_str(svg, &options).map_err(|error| IconError::Svg(error.to_string()))?;
 
     let side = size as f32;
-    let (width, height) = (tree.size().width(), tree.size().height());
+    let width = tree.size().width();
+    let height = tree.size().height();
     let scale = side / width.max(height);
     let place = Transform::from_scale(scale, scale)
         .post_translate((side - width * scale) / 2.0, (side - height * scale) / 2.0);
@@ -95,10 +97,12 @@ fn draw_unguarded(svg: &str, size: u32) -> Result<Picture> {
 impl Picture {
     /// Whitens what lies outside the view box: the library draws it, a browser would not.
     fn clear_margins(&mut self, left: f32, top: f32) {
-        let (left, top) = (left as usize, top as usize);
+        let left = left as usize;
+        let top = top as usize;
         let side = self.size as usize;
         for (i, pixel) in self.rgb.chunks_exact_mut(3).enumerate() {
-            let (x, y) = (i % side, i / side);
+            let x = i % side;
+            let y = i / side;
             if x < left || x >= side - left || y < top || y >= side - top {
                 pixel.fill(255);
             }
@@ -156,7 +160,7 @@ mod tests {
     #[test]
     fn garbage_is_an_error_and_not_a_panic() {
         let nested = format!("<svg xmlns=\"http://www.w3.org/2000/svg\">{}", "<g>".repeat(100_000));
-        let huge = format!("<svg>{}</svg>", " ".repeat(LONGEST));
+        let huge = format!("<svg>{}</svg>", " ".repeat(MAX_BYTES));
         for text in ["", "apple", "<svg", "<html/>", &HALF[..60], &nested, &huge] {
             assert!(matches!(draw(text, 16), Err(IconError::Svg(_))), "{}", &text[..text.len().min(60)]);
         }
@@ -175,7 +179,7 @@ mod tests {
 
     #[test]
     fn pictures_of_no_pixels_or_too_many_are_refused() {
-        for size in [0, LARGEST + 1] {
+        for size in [0, MAX_SIDE + 1] {
             assert!(matches!(draw(HALF, size), Err(IconError::Size { found }) if found == size));
         }
     }

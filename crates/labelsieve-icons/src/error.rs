@@ -1,6 +1,6 @@
 //! The one error type of this crate.
 
-/// What can go wrong between a line of text and a picture.
+/// Errors of reading and drawing icons.
 #[derive(Debug, thiserror::Error)]
 pub enum IconError {
     /// The packed sample cannot be unpacked.
@@ -11,19 +11,19 @@ pub enum IconError {
     Line {
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error.
         message: String,
     },
     /// A text is not a drawing.
     #[error("not a drawable svg: {0}")]
     Svg(String),
-    /// A picture of no pixels, or of too many.
-    #[error("expected a picture of 1 to {} pixels a side, found {found}", crate::drawing::LARGEST)]
+    /// A picture without pixels, or with too many.
+    #[error("expected a picture of 1 to {} pixels per side, found {found}", crate::drawing::MAX_SIDE)]
     Size {
         /// The side asked for.
         found: u32,
     },
 }
 
-/// The result of everything here that can fail.
+/// A result of this crate.
 pub type Result<T> = std::result::Result<T, IconError>;

@@ -8,15 +8,15 @@ use serde::Deserialize;
 
 use crate::{IconError, Result};
 
-/// What an icon is for.
+/// The role of an icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
     /// A clean example of its class.
     Clean,
-    /// A candidate: its name contains a word, and that is all one may know before scoring.
+    /// A candidate: before scoring, only its name is known to contain a word.
     Pool,
-    /// Held out, to measure by.
+    /// Held out for evaluation.
     Test,
     /// An example of a base class, to train a network on.
     Base,
@@ -32,7 +32,7 @@ pub struct Icon {
     pub id: String,
     /// The name its author gave it, as words: the text that is matched.
     pub title: String,
-    /// What it is for.
+    /// Its role.
     pub part: Part,
     /// The class it shows; none in the pool, where that is the question.
     pub class: Option<String>,
@@ -91,7 +91,8 @@ mod tests {
         assert!(names.len() >= 24);
         for name in names.iter().map(|name| name.trim_matches('"')) {
             let of_class = |part| of_part(&icons, part).filter(|i| i.class.as_deref() == Some(name)).count();
-            let (n_clean, n_test) = (of_class(Part::Clean), of_class(Part::Test));
+            let n_clean = of_class(Part::Clean);
+            let n_test = of_class(Part::Test);
             assert!((5..=10).contains(&n_clean) && n_test >= 5, "{name}: {n_clean} clean, {n_test} test");
             let truths: Vec<bool> =
                 of_part(&icons, Part::Pool).filter_map(|i| i.truth.get(name).copied()).collect();
@@ -115,7 +116,8 @@ mod tests {
 
     #[test]
     fn no_drawing_occurs_twice() {
-        let (novel, base) = (icons().unwrap(), base());
+        let novel = icons().unwrap();
+        let base = base();
         let mut drawings = HashMap::new();
         for icon in novel.iter().chain(&base) {
             if let Some(other) = drawings.insert(&icon.svg, &icon.id) {
@@ -145,7 +147,8 @@ mod tests {
 
     #[test]
     fn every_set_is_attributed() {
-        let (novel, base) = (icons().unwrap(), base());
+        let novel = icons().unwrap();
+        let base = base();
         let sets: BTreeSet<_> =
             novel.iter().chain(&base).map(|icon| icon.id.split(':').next().unwrap()).collect();
         for set in sets {

@@ -233,7 +233,7 @@ impl CostModel<'_> {
             _ => edges,
         };
         let followed = match self.method.uses_other_classes() {
-            true => n_others.min(labelsieve::relevance::MOST_CLASSES as u64),
+            true => n_others.min(labelsieve::relevance::MAX_CLASSES as u64),
             false => 0,
         };
         let mixing = (3 * followed + 2) * NUMBER;

@@ -117,7 +117,7 @@ impl fmt::Display for Estimate {
 }
 
 /// What is to be done, and what is in memory meanwhile.
-pub struct Work<'a> {
+pub struct Workload<'a> {
     /// How relevance is scored.
     pub method: &'a Method,
     /// Numbers per row.
@@ -133,7 +133,7 @@ pub struct Work<'a> {
     pub bytes_in_memory: u64,
 }
 
-impl Work<'_> {
+impl Workload<'_> {
     /// Peak memory, without the program itself: the tables, the clean examples, the results, and the batch of classes
     /// that needs most.
     pub fn memory(&self, n_threads: usize) -> Result<u64> {
@@ -153,9 +153,9 @@ impl Work<'_> {
     }
 
     /// The work on some of the classes.
-    pub fn of_classes(&self, classes: &[usize]) -> Work<'_> {
+    pub fn of_classes(&self, classes: &[usize]) -> Workload<'_> {
         let of = |all: &[usize]| classes.iter().map(|&class| all[class]).collect();
-        Work { rows_held: of(&self.rows_held), pool_sizes: of(&self.pool_sizes), ..*self }
+        Workload { rows_held: of(&self.rows_held), pool_sizes: of(&self.pool_sizes), ..*self }
     }
 
     /// What it would take on this machine.
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn tables_in_memory_count() {
         let method = Method::Similarity(Similarity {});
-        let work = Work {
+        let work = Workload {
             method: &method,
             dim: 256,
             pool_sizes: vec![1; 3],

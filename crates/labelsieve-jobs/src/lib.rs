@@ -4,7 +4,6 @@
 //!
 //! This is the one crate that opens devices ([`device`]).
 
-pub mod clean;
 pub mod cost;
 pub mod device;
 pub mod estimate;
@@ -14,7 +13,6 @@ pub mod memory;
 pub mod merge;
 pub mod plan;
 pub mod predict;
+pub mod score;
 pub mod scoring;
 pub mod train;
-pub mod train_attention;
-pub mod train_episodes;

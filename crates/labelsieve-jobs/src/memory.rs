@@ -8,7 +8,7 @@ use labelsieve_files::work::{Error, Monitor, Result, table};
 use labelsieve_files::{ExampleTable, Ids, ScratchFolder, Spill, counted, temporary_folder};
 use serde::Serialize;
 
-use crate::estimate::{OutOfCore, Work};
+use crate::estimate::{OutOfCore, Workload};
 use crate::inputs::pools::Pools;
 
 /// The program itself, its threads and the buffers of reading and writing files.
@@ -41,9 +41,14 @@ impl MemoryLimit {
     }
 
     /// What there is to do within it.
-    pub fn within<'a>(&self, scratch: &'a ScratchFolder, work: &'a Work<'a>, pools: &Pools) -> Within<'a> {
-        let names = names_bytes(&pools.clean) + names_bytes(&pools.noisy);
-        Within { bytes: self.bytes, scratch, work, names }
+    pub fn within<'a>(
+        &self,
+        scratch: &'a ScratchFolder,
+        work: &'a Workload<'a>,
+        pools: &Pools,
+    ) -> MemoryPlan<'a> {
+        let names = names_bytes(&pools.clean) + names_bytes(&pools.pool);
+        MemoryPlan { bytes: self.bytes, scratch, work, names }
     }
 
     /// How Parquet tables are read: large ones go to a scratch file.
@@ -77,14 +82,14 @@ fn names_bytes(table: &ExampleTable) -> u64 {
 }
 
 /// A limit, and what there is to do within it.
-pub struct Within<'a> {
+pub struct MemoryPlan<'a> {
     bytes: u64,
     scratch: &'a ScratchFolder,
-    work: &'a Work<'a>,
+    work: &'a Workload<'a>,
     names: u64,
 }
 
-impl Within<'_> {
+impl MemoryPlan<'_> {
     /// What there is all the time, whichever classes are worked on.
     fn fixed(&self) -> u64 {
         let clean = (self.work.n_clean * self.work.dim * size_of::<f32>()) as u64;
@@ -139,7 +144,7 @@ impl Within<'_> {
             let scratch = self.scratch.with_memory((available - available / 8) as usize);
             batches.push(Batch { classes: vec![class], scratch: Some(Arc::new(scratch)) });
         }
-        let mut room = Room::default();
+        let mut room = BatchBuffer::default();
         for class in rest {
             let [held, working] = self.work.of_class(class);
             let of_large = self.work.pool_sizes[class] >= LARGE;
@@ -151,7 +156,7 @@ impl Within<'_> {
                 }
                 None => {
                     batches.push(Batch { classes: vec![class], scratch: None });
-                    room = Room::default().with(held, working, of_large, n_threads);
+                    room = BatchBuffer::default().with(held, working, of_large, n_threads);
                 }
             }
         }
@@ -197,12 +202,12 @@ fn out_of_core(batches: &[Batch]) -> impl Iterator<Item = usize> {
 
 /// Whether the rows of a class can be used where they are, if they have unit length.
 fn stays(pools: &Pools, class: usize) -> bool {
-    pools.noisy.features.lend_in_place(&pools.classes[class].noisy).is_some()
+    pools.pool.features.lend_in_place(&pools.classes[class].pool).is_some()
 }
 
 /// Memory of a batch as classes are added to it, largest first.
 #[derive(Clone, Copy, Default)]
-struct Room {
+struct BatchBuffer {
     held: u64,
     /// Work on the largest class that has all threads, and on small ones side by side.
     alone: u64,
@@ -210,13 +215,13 @@ struct Room {
     n_small: usize,
 }
 
-impl Room {
-    fn with(self, held: u64, working: u64, has_all_threads: bool, n_threads: usize) -> Room {
-        let room = Room { held: self.held + held, ..self };
+impl BatchBuffer {
+    fn with(self, held: u64, working: u64, has_all_threads: bool, n_threads: usize) -> BatchBuffer {
+        let room = BatchBuffer { held: self.held + held, ..self };
         match has_all_threads {
-            true => Room { alone: self.alone.max(working), ..room },
+            true => BatchBuffer { alone: self.alone.max(working), ..room },
             false if self.n_small < n_threads => {
-                Room { together: self.together + working, n_small: self.n_small + 1, ..room }
+                BatchBuffer { together: self.together + working, n_small: self.n_small + 1, ..room }
             }
             false => room,
         }
@@ -235,9 +240,9 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    fn work(method: &Method, pool_sizes: Vec<usize>) -> Work<'_> {
+    fn work(method: &Method, pool_sizes: Vec<usize>) -> Workload<'_> {
         let rows_held = pool_sizes.clone();
-        Work { method, dim: 256, pool_sizes, rows_held, n_clean: 0, bytes_in_memory: 0 }
+        Workload { method, dim: 256, pool_sizes, rows_held, n_clean: 0, bytes_in_memory: 0 }
     }
 
     #[test]
@@ -247,7 +252,7 @@ mod tests {
         // A class of 10,000 takes about 10 MiB of rows and 19 of work, one of 100,000 ten times that.
         let work = work(&method, vec![10_000, 100_000, 10_000, 50, 300_000, 10_000]);
         let batches = |bytes: u64| {
-            let within = Within { bytes, scratch: &scratch, work: &work, names: 0 };
+            let within = MemoryPlan { bytes, scratch: &scratch, work: &work, names: 0 };
             let names = ["a", "b", "c", "d", "e", "f"];
             within.batches(&[0, 1, 2, 3, 4, 5], 2, &names).map(|batches| {
                 let kind = |batch: &Batch| (batch.classes.clone(), batch.scratch.is_some());
@@ -276,7 +281,7 @@ mod tests {
         let (folder, method) = (tempfile::tempdir().unwrap(), Method::gcn());
         let scratch = ScratchFolder::new(folder.path(), 0).unwrap();
         let work = work(&method, vec![1 << 45, 1000]);
-        let within = Within { bytes: 1 << 60, scratch: &scratch, work: &work, names: 0 };
+        let within = MemoryPlan { bytes: 1 << 60, scratch: &scratch, work: &work, names: 0 };
         within.check_space(1, false, "small").unwrap();
         if scratch.free_bytes().is_some() {
             let message = within.check_space(0, true, "large").unwrap_err().to_string();

@@ -17,7 +17,7 @@ use labelsieve_numerics::Device;
 use serde::Serialize;
 
 use crate::device::Devices;
-use crate::inputs::classifier::load_classifier;
+use crate::inputs::classifier::{ReadClassifier, load_classifier};
 
 /// Names the classes of new examples.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub enum NewExamples {
 
 /// What was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Predicted {
+pub struct PredictSummary {
     /// Examples with a class.
     pub n_examples: usize,
     /// Classes to choose from.
@@ -62,7 +62,12 @@ const ROWS: usize = 65_536;
 
 impl Predict {
     /// Writes the best guesses for every example.
-    pub fn run(&self, monitor: &dyn Monitor) -> Result<Predicted> {
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<PredictSummary> {
+        self.run_with(load_classifier, monitor)
+    }
+
+    /// As [`Predict::run`], for classifiers of features that `read` knows.
+    pub fn run_with(&self, read: ReadClassifier, monitor: &dyn Monitor) -> Result<PredictSummary> {
         let target =
             self.output.as_deref().map(|output| OutputKind::Predictions.target(output)).transpose()?;
         let files = Files::default().reads([&self.model]);
@@ -70,7 +75,7 @@ impl Predict {
             NewExamples::Features(table) => {
                 files.reads([&table.path]).writes(&self.output).check()?;
                 let mut sink = Sink::new(target, self.top.get(), monitor)?;
-                let predicted = self.predict_features(table, &mut sink, monitor)?;
+                let predicted = self.predict_features(read, table, &mut sink, monitor)?;
                 sink.finish()?;
                 Ok(predicted)
             }
@@ -87,11 +92,12 @@ impl Predict {
 
     fn predict_features(
         &self,
+        read: ReadClassifier,
         features: &Table,
         sink: &mut Sink,
         monitor: &dyn Monitor,
-    ) -> Result<Predicted> {
-        let saved = load_classifier(&self.model)?;
+    ) -> Result<PredictSummary> {
+        let saved = read(&self.model)?;
         let table = features.open(monitor)?;
         if table.features.cols() != saved.dim && !table.is_empty() {
             return Err(Error::input(
@@ -121,7 +127,7 @@ impl Predict {
             sink.write(ids, &scores, &saved.classes)?;
             progress.inc(rows.len() as u64);
         }
-        Ok(Predicted { n_examples: table.len(), n_classes: saved.classes.len() })
+        Ok(PredictSummary { n_examples: table.len(), n_classes: saved.classes.len() })
     }
 
     fn predict_images(
@@ -130,7 +136,7 @@ impl Predict {
         source: &ImageSource,
         sink: &mut Sink,
         monitor: &dyn Monitor,
-    ) -> Result<Predicted> {
+    ) -> Result<PredictSummary> {
         let scorer = ImageScorer::open(&self.model)?;
         let mut n_examples = 0;
         scorer.score(source, images.on_damage, self.device, &Devices, monitor, |images| {
@@ -138,7 +144,7 @@ impl Predict {
             sink.write(images.ids, &images.scores, scorer.classes())?;
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(Predicted { n_examples, n_classes: scorer.classes().len() })
+        Ok(PredictSummary { n_examples, n_classes: scorer.classes().len() })
     }
 }
 

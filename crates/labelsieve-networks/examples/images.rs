@@ -11,9 +11,10 @@ use labelsieve_numerics::random::Stream;
 fn main() {
     let files: Vec<Vec<u8>> =
         std::env::args().skip(1).map(|path| std::fs::read(path).expect("a file")).collect();
-    let images: Vec<RgbImage> = match files.is_empty() {
-        true => (0..64).map(|seed| noise(64, 64, seed)).collect(),
-        false => files.iter().map(|file| decode(file, &DecodeLimits::default()).expect("an image")).collect(),
+    let images: Vec<RgbImage> = if files.is_empty() {
+        (0..64).map(|seed| noise(64, 64, seed)).collect()
+    } else {
+        files.iter().map(|file| decode(file, &DecodeLimits::default()).expect("an image")).collect()
     };
     let mut results = Vec::new();
     if !files.is_empty() {
@@ -55,7 +56,8 @@ fn noise(height: usize, width: usize, seed: u64) -> RgbImage {
 /// Calls per second of the best of three stretches of a second.
 fn per_second(n: usize, mut work: impl FnMut(usize)) -> f64 {
     let mut stretch = || {
-        let (start, mut calls) = (Instant::now(), 0);
+        let start = Instant::now();
+        let mut calls = 0;
         while start.elapsed() < Duration::from_secs(1) {
             (0..n).for_each(&mut work);
             calls += n;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, Setting};
 use crate::network::Activation::{self, Linear, Relu, Relu6};
-use crate::network::{Network, Value};
+use crate::network::{Geometry, Network, Value};
 
 /// A network by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub enum Architecture {
     EfficientNetLite0,
 }
 
-/// How a residual network begins.
+/// The first layers of a residual network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stem {
@@ -39,7 +39,7 @@ pub enum Stem {
 }
 
 impl Stem {
-    /// The stem that suits images of this size.
+    /// The stem for images of this size.
     pub fn for_images(height: usize, width: usize) -> Stem {
         if height.max(width) <= 96 { Stem::Small } else { Stem::Photo }
     }
@@ -83,8 +83,8 @@ impl Architecture {
         let wrong = |expected| {
             Err(Error::Setting { name: Setting::ImageSize, expected, found: format!("{height}×{width}") })
         };
-        if height.max(width) > LARGEST_SIDE {
-            return wrong(format!("at most {LARGEST_SIDE} pixels a side"));
+        if height.max(width) > MAX_SIDE {
+            return wrong(format!("at most {MAX_SIDE} pixels per side"));
         }
         let mut network = Network::for_images(height, width);
         match self {
@@ -134,7 +134,7 @@ impl FromStr for Architecture {
 }
 
 /// Far above what networks are designed for; larger sizes are typos, and would overflow.
-pub(crate) const LARGEST_SIDE: usize = 4096;
+pub(crate) const MAX_SIDE: usize = 4096;
 
 /// A block: network, name, input, width, stride, how it ends.
 type Block = fn(&mut Network, &str, Value, usize, usize, Activation) -> Value;
@@ -142,12 +142,12 @@ type Block = fn(&mut Network, &str, Value, usize, usize, Activation) -> Value;
 /// Stem, four stages, mean over all pixels.
 fn resnet(network: &mut Network, stem: Stem, block: Block, blocks: [usize; 4], last: Activation) {
     let stem = match stem {
-        Stem::Photo => (7, 2, 3),
-        Stem::Small => (3, 1, 1),
+        Stem::Photo => Geometry::new(7, 2, 3),
+        Stem::Small => Geometry::new(3, 1, 1),
     };
     let x = network.convolution("conv1", Value::Image, 64, stem);
     let x = network.normalise("bn1", x, None, Relu);
-    let mut x = network.max_pool(x, (3, 2, 1));
+    let mut x = network.max_pool(x, 3, 2, 1);
     for (stage, (width, count)) in [64, 128, 256, 512].into_iter().zip(blocks).enumerate() {
         for i in 0..count {
             let name = format!("layer{}.{i}", stage + 1);
@@ -168,9 +168,9 @@ fn basic_block(
     stride: usize,
     end: Activation,
 ) -> Value {
-    let y = network.convolution(&format!("{name}.conv1"), x, width, (3, stride, 1));
+    let y = network.convolution(&format!("{name}.conv1"), x, width, Geometry::new(3, stride, 1));
     let y = network.normalise(&format!("{name}.bn1"), y, None, Relu);
-    let y = network.convolution(&format!("{name}.conv2"), y, width, (3, 1, 1));
+    let y = network.convolution(&format!("{name}.conv2"), y, width, Geometry::new(3, 1, 1));
     let shortcut = shortcut(network, name, x, width, stride);
     network.normalise(&format!("{name}.bn2"), y, Some(shortcut), end)
 }
@@ -184,11 +184,11 @@ fn bottleneck(
     stride: usize,
     end: Activation,
 ) -> Value {
-    let y = network.convolution(&format!("{name}.conv1"), x, width, (1, 1, 0));
+    let y = network.convolution(&format!("{name}.conv1"), x, width, Geometry::new(1, 1, 0));
     let y = network.normalise(&format!("{name}.bn1"), y, None, Relu);
-    let y = network.convolution(&format!("{name}.conv2"), y, width, (3, stride, 1));
+    let y = network.convolution(&format!("{name}.conv2"), y, width, Geometry::new(3, stride, 1));
     let y = network.normalise(&format!("{name}.bn2"), y, None, Relu);
-    let y = network.convolution(&format!("{name}.conv3"), y, 4 * width, (1, 1, 0));
+    let y = network.convolution(&format!("{name}.conv3"), y, 4 * width, Geometry::new(1, 1, 0));
     let shortcut = shortcut(network, name, x, 4 * width, stride);
     network.normalise(&format!("{name}.bn3"), y, Some(shortcut), end)
 }
@@ -198,7 +198,7 @@ fn shortcut(network: &mut Network, name: &str, x: Value, width: usize, stride: u
     if network.shape(x).channels == width && stride == 1 {
         return x;
     }
-    let y = network.convolution(&format!("{name}.downsample.0"), x, width, (1, stride, 0));
+    let y = network.convolution(&format!("{name}.downsample.0"), x, width, Geometry::new(1, stride, 0));
     network.normalise(&format!("{name}.downsample.1"), y, None, Linear)
 }
 
@@ -206,9 +206,9 @@ fn shortcut(network: &mut Network, name: &str, x: Value, width: usize, stride: u
 fn convnet(network: &mut Network) {
     let mut x = Value::Image;
     for (i, width) in [64, 64, 128, 128].into_iter().enumerate() {
-        x = network.convolution(&format!("block{i}.conv"), x, width, (3, 1, 1));
+        x = network.convolution(&format!("block{i}.conv"), x, width, Geometry::new(3, 1, 1));
         x = network.normalise(&format!("block{i}.bn"), x, None, if i < 3 { Relu } else { Linear });
-        x = network.max_pool(x, (2, 2, 0));
+        x = network.max_pool(x, 2, 2, 0);
     }
     network.flatten(x);
 }
@@ -227,17 +227,17 @@ fn efficientnet_lite0(network: &mut Network) {
         (1, 3, 1, 6, 320),
     ];
     network.epsilon = 1e-3;
-    let x = network.same_convolution("_conv_stem", Value::Image, 32, (3, 2));
+    let x = network.same_convolution("_conv_stem", Value::Image, 32, 3, 2);
     let mut x = network.normalise("_bn0", x, None, Relu6);
     let mut block = 0;
     for (count, kernel, stride, widening, channels) in STAGES {
         for i in 0..count {
             let stride = if i == 0 { stride } else { 1 };
-            x = inverted_block(network, &format!("_blocks.{block}"), x, channels, widening, (kernel, stride));
+            x = inverted_block(network, &format!("_blocks.{block}"), x, channels, widening, kernel, stride);
             block += 1;
         }
     }
-    let x = network.same_convolution("_conv_head", x, 1280, (1, 1));
+    let x = network.same_convolution("_conv_head", x, 1280, 1, 1);
     let x = network.normalise("_bn1", x, None, Relu6);
     network.mean_pool(x);
 }
@@ -250,17 +250,18 @@ fn inverted_block(
     x: Value,
     channels: usize,
     widening: usize,
-    (kernel, stride): (usize, usize),
+    kernel: usize,
+    stride: usize,
 ) -> Value {
     let before = network.shape(x).channels;
     let mut y = x;
     if widening > 1 {
-        y = network.same_convolution(&format!("{name}._expand_conv"), x, widening * before, (1, 1));
+        y = network.same_convolution(&format!("{name}._expand_conv"), x, widening * before, 1, 1);
         y = network.normalise(&format!("{name}._bn0"), y, None, Relu6);
     }
-    y = network.depthwise(&format!("{name}._depthwise_conv"), y, (kernel, stride));
+    y = network.depthwise(&format!("{name}._depthwise_conv"), y, kernel, stride);
     y = network.normalise(&format!("{name}._bn1"), y, None, Relu6);
-    y = network.same_convolution(&format!("{name}._project_conv"), y, channels, (1, 1));
+    y = network.same_convolution(&format!("{name}._project_conv"), y, channels, 1, 1);
     let shortcut = (stride == 1 && before == channels).then_some(x);
     network.normalise(&format!("{name}._bn2"), y, shortcut, Linear)
 }

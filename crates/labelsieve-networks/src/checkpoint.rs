@@ -1,4 +1,4 @@
-//! Trainings of networks that survive a kill, with a display of how they go.
+//! Runs a training with a checkpoint after each epoch, a progress bar and a line per epoch.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::training::{Checkpoint, Epoch, Training, Watcher};
 use crate::{Network, Snapshot};
 
-/// What a checkpoint is called, after the name of the output.
+/// The suffix of a checkpoint, after the name of the output.
 const SUFFIX: &str = ".checkpoint";
 
 /// Trains from `start`, or from where the same run (by its fingerprint) was killed, with a checkpoint beside `output`
@@ -25,13 +25,14 @@ pub fn train(
 ) -> Result<Checkpoint> {
     let file = CheckpointFile { path: beside(output, SUFFIX), fingerprint };
     let start = match file.load(training.network, start.n_classes)? {
-        Found::Checkpoint(checkpoint) => {
-            let (done, epochs) = (checkpoint.epochs.len(), training.recipe.epochs);
+        ExistingFile::Checkpoint(checkpoint) => {
+            let done = checkpoint.epochs.len();
+            let epochs = training.recipe.epochs;
             monitor.note(&format!("resuming: {done} of {epochs} epochs done"));
             checkpoint
         }
-        Found::Nothing => Checkpoint::start(start),
-        Found::Other(why) => {
+        ExistingFile::Nothing => Checkpoint::start(start),
+        ExistingFile::Other(why) => {
             monitor.note(&format!("`{}` {why}; starting over", file.path.display()));
             Checkpoint::start(start)
         }
@@ -45,9 +46,9 @@ pub fn train(
     }
 }
 
-/// Removes the checkpoint of a run whose output is whole.
+/// Removes the checkpoint of a finished run.
 pub fn forget(output: &Path) {
-    // One left over does no harm: only the same run would use it.
+    // A stale checkpoint is harmless: only the same run would use it.
     let _ = std::fs::remove_file(beside(output, SUFFIX));
 }
 
@@ -58,7 +59,7 @@ struct CheckpointFile<'a> {
 }
 
 impl CheckpointFile<'_> {
-    /// Notes what a signal would leave.
+    /// Tells the monitor which epochs would survive an interrupt.
     fn announce(&self, checkpoint: &Checkpoint, total: usize, monitor: &dyn Monitor) {
         monitor.keep(Kept::Epochs { path: self.path.clone(), done: checkpoint.epochs.len(), total });
     }
@@ -72,10 +73,10 @@ impl CheckpointFile<'_> {
         Ok(NetworkFile { tensors, metadata }.save(&self.path, Precision::F32)?)
     }
 
-    /// What an earlier run left. A file that is no checkpoint, or a damaged one, is an error: it may be somebody's.
-    fn load(&self, network: &Network, n_classes: usize) -> Result<Found> {
+    /// The checkpoint of an earlier run. Any other file at its path, or a damaged one, is an error: it may be the user's own.
+    fn load(&self, network: &Network, n_classes: usize) -> Result<ExistingFile> {
         if !self.path.exists() {
-            return Ok(Found::Nothing);
+            return Ok(ExistingFile::Nothing);
         }
         self.read(network, n_classes).map_err(|cause| {
             Error::input(
@@ -85,16 +86,16 @@ impl CheckpointFile<'_> {
         })
     }
 
-    fn read(&self, network: &Network, n_classes: usize) -> Result<Found> {
+    fn read(&self, network: &Network, n_classes: usize) -> Result<ExistingFile> {
         let (file, verified) = NetworkFile::load_verified(&self.path)?;
         let recipe = file.metadata.unwrap_or_default().recipe;
         let fingerprint =
             recipe["fingerprint"].as_str().ok_or_else(|| not_a_checkpoint("not a checkpoint"))?;
         if fingerprint != self.fingerprint {
-            return Ok(Found::Other("was made with different settings or files"));
+            return Ok(ExistingFile::Other("was made with different settings or files"));
         }
         if verified == Verified::No {
-            return Ok(Found::Other("was made by an older version without a checksum"));
+            return Ok(ExistingFile::Other("was made by an older version without a checksum"));
         }
         let epochs: Vec<Epoch> = serde_json::from_value(recipe["epochs"].clone())?;
         let mut numbers = file.tensors.into_iter().map(|(_, _, values)| values);
@@ -102,7 +103,7 @@ impl CheckpointFile<'_> {
         let values = numbers.next().ok_or_else(|| not_a_checkpoint("values are missing"))?;
         let snapshot = Snapshot { n_classes, values, momentum };
         snapshot.tensors(network)?;
-        Ok(Found::Checkpoint(Checkpoint { snapshot, epochs }))
+        Ok(ExistingFile::Checkpoint(Checkpoint { snapshot, epochs }))
     }
 }
 
@@ -111,11 +112,11 @@ fn not_a_checkpoint(why: &str) -> Error {
     Error::input(why, "")
 }
 
-/// What is where the checkpoint should be.
-enum Found {
+/// The file at the path of the checkpoint.
+enum ExistingFile {
     Nothing,
     Checkpoint(Checkpoint),
-    /// One that is of no use, and why.
+    /// A checkpoint that cannot be used, and why.
     Other(&'static str),
 }
 
@@ -130,7 +131,7 @@ struct Display<'a> {
 }
 
 impl Display<'_> {
-    /// Notes why the training ends, in words that its own errors do not have.
+    /// Keeps the error that ends the training; the error type of the training cannot hold it.
     fn end(&mut self, failure: Error) -> crate::Error {
         let text = failure.to_string();
         self.failure = Some(failure);

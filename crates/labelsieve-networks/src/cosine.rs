@@ -1,4 +1,4 @@
-//! The cosine classifier on top of a network, and its loss.
+//! The cosine classifier on top of a network and its loss.
 
 use labelsieve_numerics::kernels::matrix::{Layout, Sum, multiply};
 use labelsieve_numerics::level::Level;
@@ -37,35 +37,41 @@ pub fn cosine_loss(
     dim: usize,
     targets: Targets,
 ) -> CosineLoss {
-    cosine_loss_at(Level::current(), features, (weights, scale), dim, targets)
+    cosine_loss_at(Level::current(), features, weights, scale, dim, targets)
 }
 
 /// [`cosine_loss`] by the instructions of `level`.
 pub(crate) fn cosine_loss_at(
     level: Level,
     features: &[f32],
-    (weights, scale): (&[f32], f32),
+    weights: &[f32],
+    scale: f32,
     dim: usize,
     targets: Targets,
 ) -> CosineLoss {
-    let (n, n_classes) = (targets.classes.len(), weights.len() / dim);
+    let n = targets.classes.len();
+    let n_classes = weights.len() / dim;
     let (unit_features, feature_lengths) = unit_rows(features, dim, length);
     let (unit_weights, weight_lengths) = unit_rows(weights, dim, length);
     // cosines: N×K
     let mut gradients = vec![0.0; n * n_classes];
-    let (by_image, by_class) = (Layout::by_rows(n, dim), Layout::by_rows(n_classes, dim));
+    let by_image = Layout::by_rows(n, dim);
+    let by_class = Layout::by_rows(n_classes, dim);
     let cosines = Layout::by_rows(n, n_classes);
     let product = |a: (&[f32], Layout), b: (&[f32], Layout), out: (&mut [f32], Layout)| {
         multiply(level, a, b, Sum::Replace, out);
     };
     product((&unit_features, by_image), (&unit_weights, by_class.transposed()), (&mut gradients, cosines));
-    let (mut loss, mut correct, mut by_scale) = (0.0, 0, 0.0f64);
+    let mut loss = 0.0;
+    let mut correct = 0;
+    let mut by_scale = 0.0f64;
     for (row, (&class, &weight)) in
         gradients.chunks_exact_mut(n_classes.max(1)).zip(targets.classes.iter().zip(targets.weights))
     {
         let class = class as usize;
         let rivals = if class < targets.split { 0..targets.split } else { targets.split..n_classes };
-        let (before, after) = (rivals.start, rivals.end);
+        let before = rivals.start;
+        let after = rivals.end;
         row[..before].fill(0.0);
         row[after..].fill(0.0);
         let row = &mut row[rivals];
@@ -118,12 +124,13 @@ mod tests {
     #[test]
     fn eq_7_of_two_classes_at_right_angles_is_the_softmax_of_their_cosines() {
         // g along w_0: cosines 1 and 0, s = 2. softmax = e² / (e² + 1), and the other feature lies between both.
-        let (features, weights) = ([3.0, 0.0, 1.0, 1.0], [2.0, 0.0, 0.0, 5.0]);
+        let features = [3.0, 0.0, 1.0, 1.0];
+        let weights = [2.0, 0.0, 0.0, 5.0];
         let targets = Targets { classes: &[0, 1], weights: &[1.0, 0.5], split: 0 };
         let e2 = 2f64.exp();
         let expected = -(e2 / (e2 + 1.0)).ln() - 0.5 * 0.5f64.ln();
         for level in Level::available() {
-            let found = cosine_loss_at(level, &features, (&weights, 2.0), 2, targets);
+            let found = cosine_loss_at(level, &features, &weights, 2.0, 2, targets);
             assert!((found.loss - expected).abs() < 1e-6, "{level}: {} instead of {expected}", found.loss);
             assert_eq!(found.correct, 1); // the tie goes to class 0
         }
@@ -135,7 +142,9 @@ mod tests {
         let numbers = |label: u64, n: usize| -> Vec<f32> {
             (0..n).map(|i| stream.branch(label).normal(i as u64)).collect()
         };
-        let (dim, features, weights) = (5, numbers(0, 4 * 5), numbers(1, 7 * 5));
+        let dim = 5;
+        let features = numbers(0, 4 * 5);
+        let weights = numbers(1, 7 * 5);
         let both = Targets { classes: &[0, 2, 3, 6], weights: &[0.5, 0.5, 0.2, 0.8], split: 3 };
         let both = cosine_loss(&features, &weights, 4.0, dim, both);
         let base = Targets { classes: &[0, 2], weights: &[0.5, 0.5], split: 0 };
@@ -152,11 +161,15 @@ mod tests {
     #[test]
     fn gradients_agree_with_finite_differences() {
         let stream = Stream::new(3);
-        let (n, k, dim, scale) = (4, 3, 6, 5.0f32);
+        let n = 4;
+        let k = 3;
+        let dim = 6;
+        let scale = 5.0f32;
         let numbers = |label: u64, n: usize| -> Vec<f32> {
             (0..n).map(|i| stream.branch(label).normal(i as u64)).collect()
         };
-        let (features, weights) = (numbers(0, n * dim), numbers(1, k * dim));
+        let features = numbers(0, n * dim);
+        let weights = numbers(1, k * dim);
         let targets = Targets { classes: &[0, 1, 2, 1], weights: &[0.1, 0.5, 0.2, 0.9], split: 0 };
         let found = cosine_loss(&features, &weights, scale, dim, targets);
         let difference = |f: &dyn Fn(f32) -> f64| (f(1e-2) - f(-1e-2)) / 2e-2;

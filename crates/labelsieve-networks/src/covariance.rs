@@ -40,7 +40,8 @@ impl Covariance {
             });
         }
         if let Some(value) = rows.iter().find(|value| !value.is_finite()) {
-            let (expected, found) = ("finite numbers".to_owned(), value.to_string());
+            let expected = "finite numbers".to_owned();
+            let found = value.to_string();
             return Err(Error::Shape { what: "features".to_owned(), expected, found });
         }
         if rows.is_empty() {
@@ -82,7 +83,8 @@ impl Covariance {
                 found,
             });
         }
-        let (d, n) = (self.dim, self.n_rows as f64);
+        let d = self.dim;
+        let n = self.n_rows as f64;
         for i in 0..d {
             for j in i..d {
                 let value = (self.products[i * d + j] - self.sum[i] * self.sum[j] / n) / (n - 1.0);
@@ -98,7 +100,9 @@ impl Covariance {
 /// Adds the sums of products x_i x_j to `out`, whose rows are i = `first`, … and whose columns j = 0 … d; columns left
 /// of `first` are below the diagonal and stay as they are.
 fn add_products(x: &[f64], d: usize, first: usize, out: &mut [f64]) {
-    let (n, height, width) = (x.len() / d, out.len() / d, d - first);
+    let n = x.len() / d;
+    let height = out.len() / d;
+    let width = d - first;
     assert!(x.len() == n * d && out.len() == height * d && first + height <= d, "shapes disagree");
     let columns = |count: usize| Layout::by_rows(n, d).with_columns(count);
     let right = (&x[first..], columns(width));
@@ -123,7 +127,8 @@ mod tests {
 
     #[test]
     fn many_rows_and_columns_agree_with_the_plain_sums() {
-        let (n, d) = (2100, 150);
+        let n = 2100;
+        let d = 150;
         let stream = labelsieve_numerics::random::Stream::new(0);
         let rows: Vec<f32> = (0..n * d).map(|i| 50.0 + stream.normal(i as u64)).collect();
         let mut covariance = Covariance::new(d);

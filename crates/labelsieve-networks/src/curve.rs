@@ -1,4 +1,4 @@
-//! The pictures of a training. Drawing them is left to the report, through [`Curves`].
+//! The training curves. The report draws them, through [`Curves`].
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::training::Epoch;
 
 /// Draws how a training went.
 pub trait Curves: Sync {
-    /// Refuses to replace pictures that somebody else made; asked before the training.
+    /// Checks, before the training, that no existing file would be overwritten, except curves of our own.
     fn check(&self, output: &Path) -> Result<()>;
 
     /// Draws accuracy and loss per epoch beside `output`, and returns where.

@@ -1,4 +1,4 @@
-//! Devices as networks see them. Opening one is left to the crate that knows the drivers, through [`Devices`].
+//! The interface to devices. The crate that knows the drivers opens them, through [`Devices`].
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub trait Devices: Sync {
     /// Opens a device for networks of layers.
     fn learners(&self, device: Device, monitor: &dyn Monitor) -> Result<OpenLearners>;
 
-    /// Reads a vision transformer onto a device. `again` reads it once more for the CPU, where the device gives up later.
+    /// Reads a vision transformer onto a device. `again` reads it for the CPU if the device fails later.
     fn transformer(
         &self,
         device: Device,
@@ -43,7 +43,7 @@ impl Devices for CpuDevices {
     }
 }
 
-/// Reads a network once more, for the CPU.
+/// Reads a network again, for the CPU.
 pub type ReadAgain = Box<dyn FnOnce() -> crate::Result<Box<dyn Embedder>> + Send>;
 
 /// An opened device that trains and runs networks of layers.
@@ -90,7 +90,7 @@ pub struct OpenTransformer {
     pub kind: &'static str,
 }
 
-/// A vision transformer that is known but for its numbers.
+/// A vision transformer whose weights have not been read yet.
 pub struct TransformerParts<'a> {
     /// Its shape.
     pub vit: &'a Vit,

@@ -69,9 +69,11 @@ struct Tridiagonal {
 /// Householder's method. The change A - v wᵀ - w vᵀ of a step is made in the same pass over the rows as the product with
 /// the next step's v, which halves the memory that is walked over.
 fn tridiagonalise(mut a: Vec<f64>, n: usize) -> (Tridiagonal, Vec<Reflection>) {
-    let (mut diagonal, mut beside) = (Vec::with_capacity(n), Vec::with_capacity(n));
+    let mut diagonal = Vec::with_capacity(n);
+    let mut beside = Vec::with_capacity(n);
     let mut reflections: Vec<Reflection> = Vec::with_capacity(n);
-    let (mut v, mut w) = (vec![0.0; n], vec![0.0; n]); // the change still to be made to rows and columns k..
+    let mut v = vec![0.0; n];
+    let mut w = vec![0.0; n]; // the change still to be made to rows and columns k..
     for k in 0..n {
         let row = &mut a[k * n + k..(k + 1) * n];
         subtract_both(row, v[0], &w, w[0], &v);
@@ -115,7 +117,8 @@ impl Tridiagonal {
     /// The eigenvalue of this rank, from 0 for the smallest, by bisection: slow but certain.
     fn eigenvalue(&self, rank: usize) -> f64 {
         let radius = self.norm();
-        let (mut low, mut high) = (-radius, radius);
+        let mut low = -radius;
+        let mut high = radius;
         loop {
             let middle = 0.5 * (low + high);
             if middle <= low || middle >= high || high - low <= f64::EPSILON * radius {
@@ -128,7 +131,8 @@ impl Tridiagonal {
     /// How many eigenvalues are smaller than `x`: the negative pivots of T - x I (Sylvester's law of inertia).
     fn count_below(&self, x: f64) -> usize {
         let tiny = f64::MIN_POSITIVE.max(f64::EPSILON * f64::EPSILON * self.norm());
-        let (mut count, mut pivot) = (0, 1.0);
+        let mut count = 0;
+        let mut pivot = 1.0;
         for (i, d) in self.diagonal.iter().enumerate() {
             let beside = if i == 0 { 0.0 } else { self.beside[i - 1] };
             pivot = d - x - beside * beside / pivot;
@@ -231,7 +235,8 @@ fn scale_to_unit(x: &mut [f64]) {
 
 /// Eight sums side by side, which the compiler turns into vector instructions.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let (a, a_rest) = a.as_chunks::<8>();
+    let (b, b_rest) = b.as_chunks::<8>();
     let mut sums = [0.0; 8];
     for (a, b) in a.iter().zip(b) {
         for i in 0..8 {
@@ -297,7 +302,8 @@ mod tests {
     fn the_number_of_threads_changes_nothing() {
         let a: Vec<f64> = symmetric(33, 5);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let (one, many) = (pool.install(|| leading(a.clone(), 33, 9)), leading(a, 33, 9));
+        let one = pool.install(|| leading(a.clone(), 33, 9));
+        let many = leading(a, 33, 9);
         assert_eq!((one.values, one.vectors), (many.values, many.vectors));
     }
 

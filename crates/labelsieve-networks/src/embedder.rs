@@ -1,9 +1,9 @@
-//! What embedding needs of a network.
+//! The interface between networks and embedding.
 
 use crate::error::Result;
 use crate::learner::Batch;
 
-/// Turns images into features: all that embedding needs of a network, whatever it is made of.
+/// Turns images into features.
 pub trait Embedder: Send {
     /// Numbers per feature.
     fn dim(&self) -> usize;

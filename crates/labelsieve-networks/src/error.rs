@@ -1,16 +1,16 @@
-//! What can go wrong with a network.
+//! Errors of networks.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// What can go wrong with a network.
+/// Errors of networks.
 #[derive(Debug, Error, Clone, PartialEq)]
 pub enum Error {
     /// A shape that does not match.
     #[error("{what}: expected {expected}, found {found}")]
     Shape {
-        /// What has the size.
+        /// The thing with this shape.
         what: String,
         /// The size it should have.
         expected: String,
@@ -20,14 +20,14 @@ pub enum Error {
     /// A setting out of range.
     #[error("{name}: expected {expected}, found {found}")]
     Setting {
-        /// Which one.
+        /// The setting.
         name: Setting,
-        /// What it may be.
+        /// The allowed values.
         expected: String,
-        /// What it is.
+        /// The given value.
         found: String,
     },
-    /// The loss is no longer a number.
+    /// The loss became NaN or infinite.
     #[error("training diverged in epoch {epoch}: the loss is not a finite number")]
     Diverged {
         /// The epoch, from 1.
@@ -44,7 +44,7 @@ pub enum Error {
         found: usize,
     },
     /// A class without examples.
-    #[error("class {class} has no example")]
+    #[error("class {class} has no examples")]
     EmptyClass {
         /// Its number.
         class: usize,
@@ -54,16 +54,16 @@ pub enum Error {
     Device(String),
 }
 
-/// A setting that can be out of range; its text is what messages call it.
+/// A setting that can be out of range, displayed as in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
-    /// Which network.
+    /// The architecture of the network.
     Architecture,
-    /// How a residual network begins.
+    /// The first layers of a residual network.
     Stem,
-    /// What a network sees of an image.
+    /// The part of an image that a network sees.
     View,
-    /// Height and width of what a network sees.
+    /// Height and width of the network's input.
     ImageSize,
     /// Images per batch.
     BatchSize,
@@ -111,7 +111,7 @@ impl fmt::Display for Setting {
     }
 }
 
-/// The result of anything here.
+/// A result of this module.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl From<Error> for labelsieve_files::work::Error {

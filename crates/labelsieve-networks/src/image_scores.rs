@@ -1,11 +1,11 @@
-//! Images through a network and its classifier: what `predict --images` and `evaluate --images` have in common.
+//! Scores images with a network and its classifier, for `predict` and `evaluate`.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use labelsieve::classifier::WeightMatrix;
 use labelsieve::{Classifier, Features, Scores};
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, option, words};
 use labelsieve_numerics::Device;
 
 use crate::devices::Devices;
@@ -49,7 +49,7 @@ impl ImageScorer {
         &self.opened.metadata.classes
     }
 
-    /// Hands all readable images to `visit`, in order and a few at a time, until it breaks; warns of the others.
+    /// Passes all readable images to `visit`, in order and in batches, until it breaks; warns about the others.
     pub fn score(
         &self,
         source: &ImageSource,
@@ -93,7 +93,13 @@ impl ImageScorer {
         match n_scored {
             0 => Err(Error::input(
                 "no readable images",
-                "check --images and --where; formats are JPEG, PNG, WebP, GIF, BMP and TIFF",
+                words![
+                    "check ",
+                    option("images"),
+                    " and ",
+                    option("where"),
+                    "; formats are JPEG, PNG, WebP, GIF, BMP and TIFF"
+                ],
             )),
             _ => Ok(()),
         }

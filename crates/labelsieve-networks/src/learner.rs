@@ -1,4 +1,4 @@
-//! A network on a device: what it can do.
+//! The interface to a network on a device.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ pub trait Learner: Embedder {
     fn step_on_features(&mut self, images: &Batch, objective: &dyn FeatureObjective, sgd: &Sgd)
     -> Result<()>;
 
-    /// What all steps since the last call added up to.
+    /// The totals of all steps since the last call.
     fn tally(&mut self) -> Result<Tally>;
 
     /// Everything needed to resume later as if uninterrupted.
@@ -48,7 +48,7 @@ pub trait FeatureObjective: Sync {
     fn loss(&self, features: &[f32], dim: usize) -> Result<FeatureLoss>;
 }
 
-/// What a [`FeatureObjective`] says of a batch.
+/// The loss and the gradient of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeatureLoss {
     /// The loss.
@@ -61,7 +61,7 @@ pub struct FeatureLoss {
     pub by_features: Vec<f32>,
 }
 
-/// Refuses a network with a classifier on top, which a loss of the features alone would leave behind.
+/// Rejects a network with a classifier, which a loss of the features alone would not train.
 #[doc(hidden)] // for the learner of our own crate
 pub fn check_no_classifier(n_classes: usize) -> Result<()> {
     match n_classes {
@@ -101,7 +101,7 @@ impl Batch {
         self.pixels.len() / (self.height * self.width * 3)
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.pixels.is_empty()
     }
@@ -116,7 +116,7 @@ impl Batch {
         &self.pixels
     }
 
-    /// Refuses images of another size than the network's.
+    /// Checks that the images have the size of the network's input.
     pub fn check(&self, network: &Network) -> Result<()> {
         let input = network.input();
         if self.size() == (input.height, input.width) {
@@ -143,7 +143,7 @@ pub struct Targets<'a> {
 }
 
 impl Targets<'_> {
-    /// Refuses targets that do not fit `images` images and `n_classes` classes.
+    /// Checks that there are targets for `images` images, and classes below `n_classes`.
     pub fn check(&self, images: usize, n_classes: usize) -> Result<()> {
         let wrong = |what: &str, expected: String, found: String| {
             Err(Error::Shape { what: what.to_owned(), expected, found })
@@ -190,16 +190,16 @@ impl Sgd {
     }
 }
 
-/// What happens to the scale s of the classifier.
+/// Whether the scale s of the classifier is trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaleRule {
-    /// It learns.
+    /// It is trained.
     Learned,
-    /// It stays.
+    /// It stays fixed.
     Fixed,
 }
 
-/// What steps added up to.
+/// The totals of some steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Sum of the losses of the steps.
@@ -224,8 +224,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// A network that has learned nothing: convolutions from N(0, 2/(kernel² · outputs)), normalisations that change
-    /// nothing, class weights from N(0, 2/d) and s = 10.
+    /// An untrained network: convolutions from N(0, 2/(kernel² · outputs)), identity normalisations, class weights from N(0,
+    /// 2/d) and s = 10.
     pub fn initial(network: &Network, n_classes: usize, seed: u64) -> Snapshot {
         let stream = Stream::new(seed);
         let mut values = Vec::new();

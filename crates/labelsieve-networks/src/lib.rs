@@ -1,9 +1,18 @@
-//! Networks that turn photos into features: what they are, how they learn on base classes (eq. 7), and how they are
-//! fine-tuned on weighted examples (eq. 6 and 8).
+//! Networks that turn photos into features: reading images, embedding, training on base classes (eq. 7), and fine-tuning on
+//! weighted examples (eq. 6 and 8).
 //!
-//! A [`Network`] is a list of layers, written down once ([`Architecture`]); a [`Learner`] is such a network on a device.
-//! Features may come from anything that is an [`Embedder`], which every learner is.
-//! This crate holds the learner for the CPU; the one for NVIDIA GPUs is in `labelsieve-cuda`.
+//! ```text
+//! image_files/ ──► images/ ──────► opening/ ─────────────► embed/, image_scores.rs     features, scores
+//! files, tars,     decoding,       models of every kind    pretrain.rs, finetune/      networks
+//! Parquet          augmentation        │                       └─► training/ ──► checkpoint.rs
+//!                                      ├─► network.rs, cpu/            convolutional networks
+//!                                      ├─► transformer/                vision transformers, text towers (embed_text/)
+//!                                      └─► onnx_runtime/               ONNX files
+//! ```
+//!
+//! A [`Network`] is a list of layers, built by an [`Architecture`]; a [`Learner`] is such a network on a device.
+//! Features may come from any [`Embedder`], which every learner is.
+//! This crate has the learner for the CPU; the one for NVIDIA GPUs is in `labelsieve-cuda`.
 
 mod architecture;
 pub mod checkpoint;

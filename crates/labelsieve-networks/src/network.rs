@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a layer puts out for one image.
+/// The shape of a layer's output for one image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shape {
     /// Channels.
@@ -14,7 +14,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// How many numbers it is.
+    /// Its number of values.
     pub fn len(self) -> usize {
         self.channels * self.height * self.width
     }
@@ -34,7 +34,7 @@ pub enum Value {
     Node(usize),
 }
 
-/// Zeros before the first row and before the first column. Behind the last ones there are as many as the output needs.
+/// Zeros before the first row and the first column; after the last ones, as many as the output needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Padding {
     /// Rows above.
@@ -44,25 +44,43 @@ pub struct Padding {
 }
 
 impl Padding {
-    /// As many rows as columns.
+    /// The same number of rows and columns.
     pub fn of(both: usize) -> Padding {
         Padding { top: both, left: both }
     }
 }
 
-/// What becomes of a normalised value.
+/// Where the windows of a convolution lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    /// Side of the square kernel.
+    pub kernel: usize,
+    /// Step between two windows.
+    pub stride: usize,
+    /// Zeros around the image.
+    pub padding: Padding,
+}
+
+impl Geometry {
+    /// Windows with `padding` zeros on each side of the image.
+    pub(crate) fn new(kernel: usize, stride: usize, padding: usize) -> Geometry {
+        Geometry { kernel, stride, padding: Padding::of(padding) }
+    }
+}
+
+/// The function that is applied to a normalised value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
-    /// It stays as it is.
+    /// The identity.
     Linear,
-    /// Negative ones become zero.
+    /// max(x, 0).
     Relu,
-    /// Negative ones become zero, and those above six become six.
+    /// min(max(x, 0), 6).
     Relu6,
 }
 
 impl Activation {
-    /// The least and the greatest value there is behind it.
+    /// The smallest and the largest possible output.
     pub fn range(self) -> (f32, f32) {
         match self {
             Activation::Linear => (f32::NEG_INFINITY, f32::INFINITY),
@@ -72,14 +90,14 @@ impl Activation {
     }
 }
 
-/// One kind of work.
+/// A kind of layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
     /// A convolution without bias, zeros around the image. Weights: out × in × kernel × kernel.
     Convolution {
         /// Side of the square kernel.
         kernel: usize,
-        /// Step between two places of the kernel.
+        /// Step between two positions of the kernel.
         stride: usize,
         /// Zeros around the image.
         padding: Padding,
@@ -88,16 +106,16 @@ pub enum Layer {
     Depthwise {
         /// Side of the square kernel.
         kernel: usize,
-        /// Step between two places of the kernel.
+        /// Step between two positions of the kernel.
         stride: usize,
         /// Zeros around the image.
         padding: Padding,
     },
-    /// Batch normalisation, then the addition of another value where asked for, then an activation.
+    /// Batch normalisation, an optional addition of another value, and an activation.
     Normalise {
         /// The shortcut that is added, if any.
         add: Option<Value>,
-        /// What follows.
+        /// The activation.
         activation: Activation,
     },
     /// The largest value of each window.
@@ -115,22 +133,22 @@ pub enum Layer {
     Flatten,
 }
 
-/// A layer in its place.
+/// A layer and its inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Its name, as torchvision (or whoever trained it first) names it; empty when it has no parameters.
+    /// Its name in torchvision, or in the original implementation; empty if it has no parameters.
     pub name: String,
-    /// What it does.
+    /// The layer.
     pub layer: Layer,
-    /// What it reads.
+    /// Its input.
     pub input: Value,
-    /// The shape of what it reads.
+    /// The shape of its input.
     pub input_shape: Shape,
-    /// What it puts out for one image.
+    /// The shape of its output for one image.
     pub shape: Shape,
 }
 
-/// What a parameter is for, and how it starts.
+/// The role of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Weights of a convolution: out × in × kernel × kernel.
@@ -165,14 +183,14 @@ pub struct Parameter {
     pub name: String,
     /// Its sizes, outermost first.
     pub shape: Vec<usize>,
-    /// What it is for.
+    /// Its role.
     pub role: Role,
     /// The node it belongs to; `None` for the classifier's.
     pub node: Option<usize>,
 }
 
 impl Parameter {
-    /// How many numbers it is.
+    /// Its number of values.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
@@ -197,10 +215,11 @@ pub struct Network {
 }
 
 impl Network {
-    /// An empty network for images of `height` × `width`. Normalises with the usual ImageNet figures.
+    /// An empty network for images of `height` × `width`, normalised with ImageNet's mean and standard deviation.
     pub fn for_images(height: usize, width: usize) -> Network {
         let input = Shape { channels: 3, height, width };
-        let (mean, deviation) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
+        let mean = [0.485, 0.456, 0.406];
+        let deviation = [0.229, 0.224, 0.225];
         Network { nodes: Vec::new(), input, mean, deviation, epsilon: 1e-5 }
     }
 
@@ -277,11 +296,10 @@ impl Network {
         name: &str,
         input: Value,
         channels: usize,
-        (kernel, stride, padding): (usize, usize, usize),
+        geometry: Geometry,
     ) -> Value {
-        let from = self.shape(input);
-        let shape = Shape { channels, ..windows(from, kernel, stride, padding) };
-        let padding = Padding::of(padding);
+        let Geometry { kernel, stride, padding } = geometry;
+        let shape = Shape { channels, ..windows(self.shape(input), geometry) };
         self.push(name, Layer::Convolution { kernel, stride, padding }, input, shape)
     }
 
@@ -291,7 +309,8 @@ impl Network {
         name: &str,
         input: Value,
         channels: usize,
-        (kernel, stride): (usize, usize),
+        kernel: usize,
+        stride: usize,
     ) -> Value {
         let (shape, padding) = same_windows(self.shape(input), kernel, stride);
         let shape = Shape { channels, ..shape };
@@ -299,7 +318,7 @@ impl Network {
     }
 
     /// Appends a convolution of each channel by itself, with an output for every `stride`-th pixel.
-    pub(crate) fn depthwise(&mut self, name: &str, input: Value, (kernel, stride): (usize, usize)) -> Value {
+    pub(crate) fn depthwise(&mut self, name: &str, input: Value, kernel: usize, stride: usize) -> Value {
         let (shape, padding) = same_windows(self.shape(input), kernel, stride);
         self.push(name, Layer::Depthwise { kernel, stride, padding }, input, shape)
     }
@@ -317,12 +336,8 @@ impl Network {
     }
 
     /// Appends a max-pool.
-    pub(crate) fn max_pool(
-        &mut self,
-        input: Value,
-        (kernel, stride, padding): (usize, usize, usize),
-    ) -> Value {
-        let shape = windows(self.shape(input), kernel, stride, padding);
+    pub(crate) fn max_pool(&mut self, input: Value, kernel: usize, stride: usize, padding: usize) -> Value {
+        let shape = windows(self.shape(input), Geometry::new(kernel, stride, padding));
         self.push("", Layer::MaxPool { kernel, stride, padding }, input, shape)
     }
 
@@ -332,7 +347,7 @@ impl Network {
         self.push("", Layer::MeanPool, input, shape)
     }
 
-    /// Appends the change to one long row.
+    /// Appends the flattening to a single row.
     pub(crate) fn flatten(&mut self, input: Value) -> Value {
         let shape = Shape { channels: self.shape(input).len(), height: 1, width: 1 };
         self.push("", Layer::Flatten, input, shape)
@@ -345,14 +360,17 @@ impl Network {
     }
 }
 
-/// How many windows fit, with `padding` on each side.
-fn windows(from: Shape, kernel: usize, stride: usize, padding: usize) -> Shape {
-    let count = |size: usize| (size + 2 * padding).checked_sub(kernel).map_or(0, |rest| rest / stride + 1);
-    Shape { height: count(from.height), width: count(from.width), ..from }
+/// How many windows fit, with the same padding on opposite sides.
+fn windows(from: Shape, geometry: Geometry) -> Shape {
+    let Geometry { kernel, stride, padding } = geometry;
+    let count = |size: usize, padding: usize| {
+        (size + 2 * padding).checked_sub(kernel).map_or(0, |rest| rest / stride + 1)
+    };
+    Shape { height: count(from.height, padding.top), width: count(from.width, padding.left), ..from }
 }
 
-/// One window for every `stride`-th pixel, as TensorFlow places them ("same"): as many zeros as that needs, one more behind
-/// the image than before it where their number is odd.
+/// One window for every `stride`-th pixel, padded as TensorFlow's "same": with an odd number of zeros, the extra one comes
+/// after the image.
 fn same_windows(from: Shape, kernel: usize, stride: usize) -> (Shape, Padding) {
     let count = |size: usize| size.div_ceil(stride);
     let before = |size: usize| ((count(size).max(1) - 1) * stride + kernel).saturating_sub(size) / 2;

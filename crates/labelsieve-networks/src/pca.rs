@@ -7,8 +7,7 @@ use crate::eigen::leading;
 use crate::error::{Error, Result, Setting};
 use crate::weights::NamedTensor;
 
-/// A projection of features on the directions in which they vary most. Without whitening: directions keep their
-/// variance.
+/// A projection of features onto the directions of largest variance, without whitening.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pca {
     /// The mean of the features it was fitted on, d numbers.
@@ -22,7 +21,7 @@ pub struct Pca {
 }
 
 impl Pca {
-    /// Fits `width` components; fewer are an error when features have fewer numbers.
+    /// Fits `width` components, at most as many as features have numbers.
     pub fn fit(covariance: Covariance, width: usize) -> Result<Pca> {
         let (mean, matrix) = covariance.finish()?;
         let d = mean.len();
@@ -60,9 +59,10 @@ impl Pca {
         self.kept
     }
 
-    /// Projects rows of [`Pca::dim`] numbers and scales the results to unit length; what falls on the mean stays zero.
+    /// Projects rows of [`Pca::dim`] numbers and scales them to unit length; a row equal to the mean becomes zero.
     pub fn apply(&self, rows: &[f32]) -> Result<Vec<f32>> {
-        let (d, width) = (self.dim(), self.width());
+        let d = self.dim();
+        let width = self.width();
         if !rows.len().is_multiple_of(d) {
             return Err(Error::Shape {
                 what: "features".to_owned(),
@@ -86,7 +86,8 @@ impl Pca {
 
     /// As named tensors, for a file.
     pub fn tensors(&self) -> Vec<NamedTensor> {
-        let (d, width) = (self.dim(), self.width());
+        let d = self.dim();
+        let width = self.width();
         vec![
             ("pca.mean".to_owned(), vec![d], self.mean.clone()),
             ("pca.components".to_owned(), vec![width, d], self.components.clone()),
@@ -111,7 +112,8 @@ impl Pca {
         };
         let mean = read("pca.mean", &|shape| shape.len() == 1 && shape[0] > 0, "one row")?;
         let variances = read("pca.variances", &|shape| shape.len() == 1 && shape[0] > 0, "one row")?;
-        let (d, width) = (mean.len(), variances.len());
+        let d = mean.len();
+        let width = variances.len();
         let components = read(
             "pca.components",
             &|shape| shape == [width, d],
@@ -141,7 +143,7 @@ pub fn to_unit_length(row: &mut [f32]) {
     }
 }
 
-/// An eigenvector has no sign of its own: the entry of largest magnitude, the first of equals, is made positive.
+/// The sign of an eigenvector is arbitrary: its entry of largest magnitude (the first of equals) is made positive.
 fn sign(vector: &[f64]) -> f64 {
     let largest =
         vector.iter().fold(0.0, |most: f64, value| if value.abs() > most.abs() { *value } else { most });
@@ -149,7 +151,8 @@ fn sign(vector: &[f64]) -> f64 {
 }
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<16>(), b.as_chunks::<16>());
+    let (a, a_rest) = a.as_chunks::<16>();
+    let (b, b_rest) = b.as_chunks::<16>();
     let mut sums = [0.0; 16];
     for (a, b) in a.iter().zip(b) {
         for i in 0..16 {

@@ -1,45 +1,45 @@
-//! Images to features, with decoding ahead of the network.
+//! Turns images into features, decoding ahead of the network.
 
 use rayon::prelude::*;
 
 use crate::embedder::Embedder;
 use crate::error::{Error, Result};
 use crate::images::{
-    Cause, Dataset, DecodeLimits, Encoded, Prefetch, Scaler, Skipped, Unreadable, View, decode_for,
+    Cause, Dataset, DecodeLimits, Encoded, Prefetch, Scaler, SkippedImage, Unreadable, View, decode_for,
     next_chunk,
 };
 use crate::learner::Batch;
 use crate::pca::to_unit_length;
 
-/// How images are made ready for a network.
+/// How images are prepared for a network.
 #[derive(Clone, Copy, Debug)]
 pub struct Preparation {
-    /// Height and width of what the network gets.
+    /// Height and width of the network's input.
     pub size: (usize, usize),
-    /// What it sees of an image.
+    /// The part of an image that the network sees.
     pub view: View,
     /// How large images may be.
     pub limits: DecodeLimits,
-    /// Images that travel together, readable or not.
+    /// Images per batch, readable or not.
     pub batch: usize,
 }
 
-/// Images that travel together.
+/// A batch of prepared images.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// How many images of the source these are.
+    /// Images that were read from the source.
     pub n_read: usize,
-    /// The names of those that can be used.
+    /// The ids of the usable ones.
     pub ids: Vec<String>,
     /// Their classes, where known.
     pub labels: Vec<Option<String>>,
-    /// Their pixels; none when no image can be used.
+    /// Their pixels; `None` if no image is usable.
     pub batch: Option<Batch>,
-    /// The others.
-    pub skipped: Vec<Skipped>,
+    /// The unusable ones.
+    pub skipped: Vec<SkippedImage>,
 }
 
-/// Decodes the images of `source` batch by batch, in order, while the caller is busy with earlier ones.
+/// Decodes the images of `source` batch by batch, in order, in the background.
 pub fn prepare(
     source: impl Iterator<Item = Encoded> + Send + 'static,
     preparation: Preparation,
@@ -54,10 +54,11 @@ fn prepare_batch(
     source: &mut impl Iterator<Item = Encoded>,
     preparation: &Preparation,
 ) -> Result<Option<Prepared>> {
-    let (size, n_wanted) = (preparation.size, preparation.batch.max(1));
+    let size = preparation.size;
+    let n_wanted = preparation.batch.max(1);
     let mut prepared = Prepared { n_read: 0, ids: vec![], labels: vec![], batch: None, skipped: vec![] };
     let mut all = Vec::new();
-    // Large images come a few at a time, so that a batch of them need not be in memory at once.
+    // Large images are read a few at a time: a whole batch of them might not fit in memory.
     while prepared.n_read < n_wanted {
         let chunk = next_chunk(source, n_wanted - prepared.n_read);
         if chunk.is_empty() {
@@ -75,7 +76,9 @@ fn prepare_batch(
                     prepared.ids.push(id);
                     prepared.labels.push(label);
                 }
-                Err(Unreadable { reason, cause }) => prepared.skipped.push(Skipped { id, reason, cause }),
+                Err(Unreadable { reason, cause }) => {
+                    prepared.skipped.push(SkippedImage { id, reason, cause })
+                }
             }
         }
     }
@@ -105,7 +108,7 @@ pub fn unit_features(embedder: &mut dyn Embedder, batch: &Batch) -> Result<Vec<f
         return Err(Error::Shape {
             what: "features".to_owned(),
             expected: "finite numbers".to_owned(),
-            found: format!("{value}: the network's weights are not those of a trained one"),
+            found: format!("{value}: the network may be untrained or damaged"),
         });
     }
     let dim = features.len() / batch.len().max(1);
@@ -113,8 +116,8 @@ pub fn unit_features(embedder: &mut dyn Embedder, batch: &Batch) -> Result<Vec<f
     Ok(features)
 }
 
-/// Subtracts `centre` from rows of unit length, which are scaled to unit length again: photos that have nothing in common
-/// then have a similarity of about zero, instead of what all photos have in common.
+/// Subtracts `centre` from rows of unit length and scales them to unit length again: the similarity of unrelated photos is then
+/// about zero, without the part that all photos share.
 pub fn centre_features(features: &mut [f32], centre: &[f32]) {
     features.par_chunks_mut(centre.len().max(1)).for_each(|row| {
         row.iter_mut().zip(centre).for_each(|(value, centre)| *value -= centre);
@@ -122,14 +125,16 @@ pub fn centre_features(features: &mut [f32], centre: &[f32]) {
     });
 }
 
-/// The features of these rows of a dataset, as [`unit_features`] gives them. `done` is called after every batch.
+/// The features of these rows of a dataset, as [`unit_features`] gives them. `look` is the size and the view of an image; `done`
+/// is called after every batch with the number of its rows.
 pub fn dataset_features(
     embedder: &mut dyn Embedder,
     images: &Dataset,
     rows: &[usize],
-    (size, view): ((usize, usize), View),
+    look: ((usize, usize), View),
     mut done: impl FnMut(usize),
 ) -> Result<Vec<f32>> {
+    let (size, view) = look;
     const BATCH: usize = 64;
     let mut features = Vec::new();
     for rows in rows.chunks(BATCH) {
@@ -166,7 +171,10 @@ mod tests {
         let mut all = |batch| {
             let preparation =
                 Preparation { size: (16, 16), view: View::Whole, limits: DecodeLimits::default(), batch };
-            let (mut ids, mut features, mut skipped, mut n_read) = (vec![], vec![], vec![], 0);
+            let mut ids = vec![];
+            let mut features = vec![];
+            let mut skipped = vec![];
+            let mut n_read = 0;
             for prepared in prepare(source().into_iter(), preparation).unwrap() {
                 let prepared = prepared.unwrap();
                 n_read += prepared.n_read;

@@ -1,11 +1,11 @@
-//! A backbone from the images of base classes: with a cosine classifier (eq. 7), or by episodes.
+//! Trains a backbone on the images of base classes: with a cosine classifier (eq. 7), or by episodes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use labelsieve_files::work::outputs::{Files, OutputKind};
 use labelsieve_files::work::resume::lock::OutputLock;
-use labelsieve_files::work::{Error, Monitor, Result, path_text, resume};
+use labelsieve_files::work::{Error, Monitor, Result, option, path_text, resume, words};
 use labelsieve_files::{AtomicFile, NetworkFile, NetworkMetadata, Precision, counted};
 use labelsieve_numerics::Device;
 use serde::Serialize;
@@ -15,10 +15,10 @@ use crate::curve::{self, Curves};
 use crate::devices::Devices;
 use crate::images::{Crop, Dataset, View};
 use crate::opening::image_input::{ImageFiles, decode_all};
-use crate::training::{Examples, LARGEST_BATCH, Objective, Preset, Rates, Recipe, Training};
+use crate::training::{Examples, MAX_BATCH, Objective, Preset, Rates, Recipe, Training};
 use crate::{Architecture, Network, ScaleRule, Snapshot, Stem, checkpoint, weights};
 
-/// Learns a backbone on base classes.
+/// Trains a backbone on base classes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pretrain {
     /// Images of the base classes.
@@ -28,11 +28,11 @@ pub struct Pretrain {
     pub validation: Option<ImageFiles>,
     /// The network.
     pub architecture: Architecture,
-    /// How a residual network begins, if not as usual for the size.
+    /// The first layers of a residual network, if not the default for the size.
     pub stem: Option<Stem>,
-    /// Input size of the network, if not the usual one.
+    /// Input size of the network, if not the default.
     pub size: Option<usize>,
-    /// What the network learns by.
+    /// The objective.
     pub objective: Objective,
     /// The recipe.
     #[serde(serialize_with = "resume::debug")]
@@ -47,10 +47,10 @@ pub struct Pretrain {
     pub rate: Option<f32>,
     /// Minimum area of a random crop, as a fraction of the image, if not the preset's.
     pub least_crop: Option<f32>,
-    /// How weights are stored.
+    /// Precision of stored weights.
     #[serde(serialize_with = "resume::debug")]
     pub precision: Precision,
-    /// Where it is learned.
+    /// The device to train on.
     #[serde(serialize_with = "resume::debug")]
     pub device: Device,
     /// The same seed gives the same network on the same kind of device.
@@ -60,14 +60,14 @@ pub struct Pretrain {
     pub output: PathBuf,
 }
 
-/// What was learned.
+/// A summary of the training.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Pretrained {
-    /// Images that it was learned from.
+pub struct PretrainSummary {
+    /// Training images.
     pub n_images: usize,
     /// Base classes.
     pub n_classes: usize,
-    /// Share of validation images whose class is right.
+    /// Top-1 accuracy on the validation images.
     pub accuracy: Option<f64>,
     /// The curves of accuracy and of loss.
     #[serde(serialize_with = "path_text::each")]
@@ -81,25 +81,19 @@ impl Pretrain {
         devices: &dyn Devices,
         curves: &dyn Curves,
         monitor: &dyn Monitor,
-    ) -> Result<Pretrained> {
+    ) -> Result<PretrainSummary> {
         OutputKind::Weights.target(&self.output)?;
-        let mut inputs = self.images.open()?.files();
-        if let Some(validation) = &self.validation {
-            inputs.extend(validation.open()?.files());
-        }
-        let files =
-            Files::default().reads_images(inputs).writes([&self.output]).writes(curve::paths(&self.output));
-        files.writes_beside(&self.output, &[".checkpoint", ".lock"]).check()?;
+        self.check_files()?;
         curves.check(&self.output)?;
         let _lock = OutputLock::beside(&self.output)?;
-        drop(AtomicFile::create(&self.output)?); // better now than after hours
+        drop(AtomicFile::create(&self.output)?); // fail early if the output is not writable
         let side = self.size.unwrap_or(self.architecture.usual_size());
         let stem = self.stem.unwrap_or(Stem::for_images(side, side));
         let network = self.architecture.network(side, side, stem)?;
         let recipe = self.recipe(side);
         recipe.check()?;
         if let Objective::Prototypical(rule) = &self.objective {
-            rule.check(LARGEST_BATCH)?;
+            rule.check(MAX_BATCH)?;
         }
         let networks = devices.learners(self.device, monitor)?;
         let (images, validation) = self.load(side, monitor)?;
@@ -130,8 +124,9 @@ impl Pretrain {
         let done = checkpoint::train(&training, start, &self.output, &fingerprint, monitor)?;
 
         let accuracy = done.epochs.last().and_then(|epoch| epoch.validation);
+        let has_classifier = n_top > 0;
         let metadata = NetworkMetadata {
-            classes: if n_top > 0 { examples.images.classes().to_vec() } else { Vec::new() },
+            classes: if has_classifier { examples.images.classes().to_vec() } else { Vec::new() },
             recipe: json!({
                 "recipe": recipe, "objective": self.objective, "seed": self.seed, "images": examples.rows.len(),
                 "epochs": done.epochs
@@ -144,8 +139,20 @@ impl Pretrain {
         let title = format!("{} on base classes", self.architecture);
         let curves = curves.draw(&self.output, &title, &done.epochs)?;
         checkpoint::forget(&self.output);
-        let (n_images, n_classes) = (examples.rows.len(), examples.n_classes);
-        Ok(Pretrained { n_images, n_classes, accuracy, curves })
+        let n_images = examples.rows.len();
+        let n_classes = examples.n_classes;
+        Ok(PretrainSummary { n_images, n_classes, accuracy, curves })
+    }
+
+    /// Fails if an output would replace an input.
+    fn check_files(&self) -> Result<()> {
+        let mut inputs = self.images.open()?.files();
+        if let Some(validation) = &self.validation {
+            inputs.extend(validation.open()?.files());
+        }
+        let files = Files::default().reads_images(inputs);
+        let files = files.writes([&self.output]).writes(curve::paths(&self.output));
+        files.writes_beside(&self.output, &[".checkpoint", ".lock"]).check()
     }
 
     fn recipe(&self, side: usize) -> Recipe {
@@ -165,7 +172,7 @@ impl Pretrain {
         }
     }
 
-    /// Refuses classes that are too few or too small for the episodes, by name.
+    /// Checks that there are enough classes, and enough images of each, for the episodes.
     fn check_episodes(&self, examples: &Examples) -> Result<()> {
         let Objective::Prototypical(rule) = &self.objective else { return Ok(()) };
         if rule.ways > examples.n_classes {
@@ -175,7 +182,7 @@ impl Pretrain {
                     counted(rule.ways, "class"),
                     examples.n_classes
                 ),
-                "lower --ways",
+                words!["lower ", option("ways")],
             ));
         }
         let mut counts = vec![0; examples.n_classes];
@@ -189,7 +196,7 @@ impl Pretrain {
                     counted(counts[small], "image"),
                     rule.per_class()
                 ),
-                "lower --shots or --queries, or leave the class out",
+                words!["lower ", option("shots"), " or ", option("queries"), ", or leave the class out"],
             )),
         }
     }
@@ -197,19 +204,27 @@ impl Pretrain {
     fn load(&self, side: usize, monitor: &dyn Monitor) -> Result<(Dataset, Option<Dataset>)> {
         let images = decode_all(&self.images.open()?, None, side, self.images.on_damage, monitor)?;
         if images.classes().len() < 2 {
-            let (n, classes) = (counted(images.len(), "image"), counted(images.classes().len(), "class"));
+            let n = counted(images.len(), "image");
+            let classes = counted(images.classes().len(), "class");
             return Err(Error::input(
                 format!("{n} of {classes} are too few to train on"),
-                "classes come from folder names or from --label-column; --where may exclude too much",
+                words![
+                    "classes come from folder names or from ",
+                    option("label_column"),
+                    "; ",
+                    option("where"),
+                    " may exclude too much",
+                ],
             ));
         }
         let Some(files) = &self.validation else { return Ok((images, None)) };
-        let (classes, on_damage) = (images.classes().to_vec(), self.images.on_damage);
+        let classes = images.classes().to_vec();
+        let on_damage = self.images.on_damage;
         let validation = decode_all(&files.open()?, Some(classes), side, on_damage, monitor)?;
         if validation.is_empty() {
             return Err(Error::input(
                 "no validation images of these classes",
-                "check --validate-where and --validation",
+                words!["check ", option("validate_where"), " and ", option("validation")],
             ));
         }
         Ok((images, Some(validation)))
@@ -228,7 +243,7 @@ impl Pretrain {
         }
     }
 
-    /// The precision of the file is no part of it: weights are kept as they are.
+    /// Precision is left out: checkpoints hold full-precision weights.
     fn key(&self, recipe: &Recipe, stem: Stem, device: &str) -> Result<resume::Key> {
         let key = resume::Key::new("pretrain", self, &["precision", "device", "output"])?;
         let key = key.with(&json!({ "recipe": recipe, "stem": stem })).on_device(device);

@@ -8,7 +8,7 @@ use crate::cosine::{length, through_unit_length};
 use crate::error::{Error, Result, Setting};
 use crate::learner::{FeatureLoss, FeatureObjective};
 
-/// What an episode is made of, and how examples are compared with classes.
+/// The composition of an episode, and the distance between examples and classes.
 ///
 /// The images of an episode come class by class: `shots` examples that the class is made of, then `queries` that are classified.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,13 +17,13 @@ pub struct Prototypical {
     pub ways: usize,
     /// Examples that each class is the mean of.
     pub shots: usize,
-    /// Examples of each class that are classified.
+    /// Examples of each class to classify.
     pub queries: usize,
-    /// How near an example is to a class.
+    /// The score of an example for a class.
     pub distance: Distance,
 }
 
-/// How near an example is to a class.
+/// The score of an example for a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distance {
@@ -57,7 +57,7 @@ impl Prototypical {
         self.ways.saturating_mul(self.per_class())
     }
 
-    /// Refuses episodes that teach nothing, or are larger than `most` images.
+    /// Checks that an episode has at least two classes and an image of each kind, and at most `most` images.
     pub fn check(&self, most: usize) -> Result<()> {
         let wrong = |name, expected: String, found: usize| {
             Err(Error::Setting { name, expected, found: found.to_string() })
@@ -110,7 +110,8 @@ impl FeatureObjective for Prototypical {
         let (prototypes, queries) = self.parts(features, dim);
         let mut errors = self.scores(&queries, &prototypes, dim);
         let n = (self.ways * self.queries) as f32;
-        let (mut loss, mut correct) = (0.0, 0);
+        let mut loss = 0.0;
+        let mut correct = 0;
         for (query, row) in errors.chunks_exact_mut(self.ways).enumerate() {
             let class = query / self.queries;
             let best = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -137,7 +138,8 @@ impl FeatureObjective for Prototypical {
 impl Prototypical {
     /// The prototypes, and the queries class by class.
     fn parts(&self, features: &[f32], dim: usize) -> (Vec<f32>, Vec<f32>) {
-        let (mut prototypes, mut queries) = (Vec::new(), Vec::new());
+        let mut prototypes = Vec::new();
+        let mut queries = Vec::new();
         for class in features.chunks_exact(self.per_class() * dim) {
             let (shots, rest) = class.split_at(self.shots * dim);
             let mut mean = vec![0f32; dim];
@@ -161,16 +163,18 @@ impl Prototypical {
         queries: &[f32],
         dim: usize,
     ) -> (Vec<f32>, Vec<f32>) {
-        let (mut by_prototype, mut by_query) = (vec![0f32; prototypes.len()], vec![0f32; queries.len()]);
+        let mut by_prototype = vec![0f32; prototypes.len()];
+        let mut by_query = vec![0f32; queries.len()];
         let unit = |rows: &[f32]| unit_rows(rows, dim, length);
-        let ((unit_prototypes, prototype_lengths), (unit_queries, query_lengths)) =
-            (unit(prototypes), unit(queries));
+        let (unit_prototypes, prototype_lengths) = unit(prototypes);
+        let (unit_queries, query_lengths) = unit(queries);
         let twice = 2.0 * SCALE / dim as f32;
         for (q, errors) in errors.chunks_exact(self.ways).enumerate() {
             let of_query = q * dim..(q + 1) * dim;
             for (c, &error) in errors.iter().enumerate() {
                 let of_class = c * dim..(c + 1) * dim;
-                let (by_p, by_x) = (&mut by_prototype[of_class.clone()], &mut by_query[of_query.clone()]);
+                let by_p = &mut by_prototype[of_class.clone()];
+                let by_x = &mut by_query[of_query.clone()];
                 match self.distance {
                     Distance::Euclidean => {
                         let pairs = queries[of_query.clone()].iter().zip(&prototypes[of_class]);

@@ -1,4 +1,4 @@
-//! A network's numbers by name, as weight files hold them.
+//! The tensors of a network by name, as in weight files.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::network::{Network, Role};
 /// A name, the sizes (outermost first) and the numbers.
 pub type NamedTensor = (String, Vec<usize>, Vec<f32>);
 
-/// All tensors of a snapshot. Momentum is no part of a finished network.
+/// All tensors of a snapshot, without momentum.
 pub fn to_tensors(network: &Network, snapshot: &Snapshot) -> Result<Vec<NamedTensor>> {
     let tensors = snapshot.tensors(network)?.into_iter();
     Ok(tensors

@@ -1,4 +1,4 @@
-//! What an image says it needs is what decoding and scaling take, format by format.
+//! The memory that an image declares is the memory that decoding and scaling take, format by format.
 //!
 //! One test in a program of its own: it counts every allocation of the process.
 
@@ -49,7 +49,7 @@ fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// What the image needs by its own account; what was taken at most, where it is not refused.
+/// The memory that the image declares, and the peak that was measured, unless it is refused.
 fn need_and_most(bytes: &[u8], view: View, size: (usize, usize)) -> (usize, usize) {
     let run = |limits: DecodeLimits| {
         let source = vec![Encoded { id: "x".to_owned(), label: None, bytes: Ok(bytes.to_vec()) }];
@@ -71,7 +71,8 @@ fn need_and_most(bytes: &[u8], view: View, size: (usize, usize)) -> (usize, usiz
 fn no_decoder_and_no_scaling_takes_more_than_was_asked_for() {
     // Each has a few megabytes for tables, threads and the batch itself.
     const BESIDES: usize = 6 << 20;
-    let (width, height) = (2000, 1400);
+    let width = 2000;
+    let height = 1400;
     let picture = DynamicImage::from(image::RgbImage::from_fn(width, height, |x, y| {
         image::Rgb([(x * 7 + y * 3) as u8, (x / 3) as u8, (y ^ x) as u8])
     }));

@@ -49,7 +49,7 @@ fn bitmap(seed: usize) -> Vec<u8> {
     bytes
 }
 
-/// The most bytes that embedding `n` images takes; the features are 5,120 bytes an image.
+/// The peak memory of embedding `n` images; the features are 5,120 bytes per image.
 fn most(folder: &Path, n: usize, output: &str, reduction: Reduction) -> usize {
     let images = folder.join(format!("images-{n}"));
     if !images.exists() {
@@ -78,8 +78,8 @@ fn memory_does_not_grow_with_the_number_of_images() {
     for (what, output, reduction) in
         [("plain", "f.npy", Reduction::default()), ("with a PCA", "f.parquet", pca())]
     {
-        let (few, many) =
-            (most(folder, 2000, output, reduction.clone()), most(folder, 6000, output, reduction));
+        let few = most(folder, 2000, output, reduction.clone());
+        let many = most(folder, 6000, output, reduction);
         println!("{what}: 2,000 images take {few} bytes, 6,000 take {many}");
         // 4,000 features would be 20 MB. Names of files and ids stay, and threads meet at other moments.
         assert!(many < few + 12_000_000, "{what}: {few} bytes for 2,000 images, {many} for 6,000");

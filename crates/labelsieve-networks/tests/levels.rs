@@ -11,7 +11,7 @@ use labelsieve_networks::{
 use labelsieve_numerics::level::Level;
 use labelsieve_numerics::random::Stream;
 
-/// What `work` gives at each level, the plain one first. The level belongs to the process, so tests take turns.
+/// The results of `work` at each level, the plain one first. The level is global, so tests take turns.
 fn at_every_level<T>(work: impl Fn() -> T) -> Vec<(Level, T)> {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +53,8 @@ fn networks() -> Vec<(&'static str, Network)> {
 }
 
 fn batch(network: &Network, images: usize) -> Batch {
-    let (stream, input) = (Stream::new(8), network.input());
+    let stream = Stream::new(8);
+    let input = network.input();
     let pixels = (0..images * input.len()).map(|i| (stream.bits(i as u64) >> 56) as u8).collect();
     Batch::new(input.height, input.width, pixels).unwrap()
 }
@@ -93,7 +94,8 @@ fn gradients_of_all_parameters_agree_to_rounding() {
 
 #[test]
 fn principal_components_agree_to_rounding() {
-    let (stream, dim) = (Stream::new(2), 70);
+    let stream = Stream::new(2);
+    let dim = 70;
     let rows: Vec<f32> = (0..300 * dim).map(|i| stream.normal(i as u64) / (1.0 + (i % dim) as f32)).collect();
     let results = at_every_level(|| {
         let mut covariance = Covariance::new(dim);

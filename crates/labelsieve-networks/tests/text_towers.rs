@@ -101,7 +101,7 @@ fn what_is_missing_or_wrong_in_a_folder_is_named() {
     assert!(open().contains("expected one with a text tower: clip, siglip"), "{}", open());
     std::fs::write(folder.path().join("config.json"), &config).unwrap();
     std::fs::write(folder.path().join("tokenizer.json"), "{").unwrap();
-    assert!(open().contains("tokenizer.json` is not a tokenizer that can be used: "), "{}", open());
+    assert!(open().contains("tokenizer.json` is not a usable tokenizer: "), "{}", open());
     std::fs::remove_file(folder.path().join("tokenizer.json")).unwrap();
     assert!(open().ends_with("has no tokenizer.json"), "{}", open());
 }

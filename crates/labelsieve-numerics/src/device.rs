@@ -1,4 +1,4 @@
-//! The name of the device that work runs on. Opening it is for the crate that knows the driver.
+//! The name of the device that work runs on. Opening it is left to the crate that links the driver.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use crate::error::{Error, Result};
 /// A device as the user names it: `auto`, `cpu`, `cuda` or `cuda:1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Device {
-    /// The first GPU if there is one that works, else the CPU.
+    /// The first GPU if it can be used, else the CPU.
     #[default]
     Auto,
     /// The CPU.
     Cpu,
-    /// The GPU of this number, from 0; an error if it cannot be used.
+    /// The GPU with this index; an error if it cannot be used.
     Cuda(usize),
 }
 

@@ -1,12 +1,12 @@
 //! The error type of this crate.
 
-/// A name that is unknown, space that is missing, or work that was stopped.
+/// An unknown name, a lack of scratch space, or cancelled work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A device name that is not understood.
+    /// An unknown device name.
     #[error("device `{0}`: expected auto, cpu, cuda or cuda:0, cuda:1, …")]
     Device(String),
-    /// An instruction level that is unknown, or that this machine does not have.
+    /// An instruction level that is unknown or not supported by this machine.
     #[error("LABELSIEVE_CPU: expected a level that this machine has ({available}), found `{found}`")]
     Level {
         /// The levels of this machine.
@@ -14,7 +14,7 @@ pub enum Error {
         /// The level asked for.
         found: String,
     },
-    /// An array did not fit into the scratch space.
+    /// An array that did not fit into the scratch space.
     #[error("{0}")]
     Scratch(String),
     /// Work that a [`Watch`](crate::Watch) stopped.
@@ -22,5 +22,5 @@ pub enum Error {
     Stopped,
 }
 
-/// The result of everything in this crate.
+/// A result with the error of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,22 +1,22 @@
-//! Which vector instructions the kernels use: looked up here, and nowhere else.
+//! The vector instructions that the kernels use; the only place that detects them.
 //!
-//! Kernels take a [`Level`] as an argument, so that one process can run all that its machine has and compare them. Whoever
-//! starts the work takes [`Level::current`]: the best of the machine, unless the environment asks for less.
+//! Kernels take a [`Level`] as an argument, so that one process can run and compare all levels of its machine. Callers pass
+//! [`Level::current`]: the best level of the machine, unless the environment asks for a lower one.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Instructions that **this machine has**: there is no other way to get hold of a level than to ask for those. Kernels rely
-/// on it when they enter code for instructions that not every machine has.
+/// Instructions that **this machine has**: the constructors return no other level. The `unsafe` code of the kernels relies on
+/// that.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Level(Instructions);
 
-/// What a [`Level`] stands for, slowest first.
+/// The instruction sets behind a [`Level`], slowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Instructions {
-    /// Whatever the compiler makes of ordinary loops, with what every machine of its kind has.
+    /// The baseline of the architecture, with ordinary loops vectorised by the compiler.
     Plain = 1,
     /// x86-64 with AVX2 and fused multiply-add (x86-64-v3: Intel since 2013, AMD since 2015).
     Avx2,
@@ -77,7 +77,7 @@ impl Level {
     /// The environment variable that lowers the level.
     pub const VARIABLE: &'static str = "LABELSIEVE_CPU";
 
-    /// What every machine has.
+    /// The level that every machine has.
     pub const PLAIN: Level = Level(Instructions::Plain);
 
     /// All levels of this machine, slowest first.
@@ -90,8 +90,8 @@ impl Level {
         Level::available().pop().unwrap_or(Level::PLAIN)
     }
 
-    /// The level of this process: what the environment asked for when this was first called, or the best there is. A
-    /// front end should have refused a bad wish before ([`Level::from_environment`]); here it counts as none.
+    /// The level of this process: the one the environment asked for when this was first called, or the best. An invalid
+    /// request is ignored here; front ends report it first ([`Level::from_environment`]).
     #[inline]
     pub fn current() -> Level {
         match CURRENT.load(Ordering::Relaxed) {
@@ -100,30 +100,30 @@ impl Level {
         }
     }
 
-    /// What [`Level::VARIABLE`] asks for; the best level where it is not set. An error if it is unknown or more than this
-    /// machine has.
+    /// The level that [`Level::VARIABLE`] asks for; the best one if it is not set. An error if the level is unknown or this
+    /// machine does not support it.
     pub fn from_environment() -> Result<Level> {
         match std::env::var_os(Level::VARIABLE) {
-            Some(wish) if !wish.is_empty() => Level::named(&wish.to_string_lossy()),
+            Some(name) if !name.is_empty() => Level::named(&name.to_string_lossy()),
             _ => Ok(Level::best()),
         }
     }
 
-    fn named(wish: &str) -> Result<Level> {
+    fn named(name: &str) -> Result<Level> {
         let available = Level::available();
-        available.iter().find(|level| level.0.name() == wish).copied().ok_or_else(|| Error::Level {
+        available.iter().find(|level| level.0.name() == name).copied().ok_or_else(|| Error::Level {
             available: available.iter().map(|level| level.0.name()).collect::<Vec<_>>().join(", "),
-            found: wish.to_owned(),
+            found: name.to_owned(),
         })
     }
 
-    /// Makes this the level of the process from here on: for tests and measurements that compare levels.
+    /// Makes this the level of the process, for tests and benchmarks that compare levels.
     #[doc(hidden)]
     pub fn make_current(self) {
         CURRENT.store(self.0 as u8, Ordering::Relaxed);
     }
 
-    /// The instructions, to choose a kernel by.
+    /// The instructions, for choosing a kernel.
     #[inline(always)]
     pub fn instructions(self) -> Instructions {
         self.0
@@ -199,13 +199,13 @@ mod tests {
 
     #[test]
     fn an_unknown_level_is_refused_with_those_there_are() {
-        for wish in ["avx3", "AVX2", " plain", "best"] {
-            let message = Level::named(wish).unwrap_err().to_string();
+        for name in ["avx3", "AVX2", " plain", "best"] {
+            let message = Level::named(name).unwrap_err().to_string();
             assert!(
                 message.starts_with("LABELSIEVE_CPU: expected a level that this machine has (plain"),
                 "{message}"
             );
-            assert!(message.ends_with(&format!("found `{wish}`")), "{message}");
+            assert!(message.ends_with(&format!("found `{name}`")), "{message}");
         }
     }
 

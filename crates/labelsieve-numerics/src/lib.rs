@@ -1,8 +1,8 @@
-//! The numeric ground that the method, the networks and the GPU engine share.
+//! The numerics that the method, the networks and the GPU engine share.
 //!
-//! [`kernels`] holds the loops where the time goes, one version per [`level::Level`] of the machine; [`random`] draws numbers by
-//! position, so that no thread passes state along; [`scratch`] says where large arrays lie; [`Watch`] follows running work and stops
-//! it; [`Device`] names where work runs. Nothing here knows a class or a file.
+//! [`kernels`] holds the hot loops, one version per [`level::Level`] of the machine; [`random`] draws numbers by position, so
+//! that threads share no state; [`scratch`] holds arrays that exceed memory; [`Watch`] reports progress and cancels work;
+//! [`Device`] names the device that work runs on. This crate knows neither classes nor files.
 
 mod device;
 mod error;
@@ -18,5 +18,5 @@ pub use device::Device;
 pub use error::{Error, Result};
 pub use fnv::Fnv1a;
 pub use rows::unit_rows;
-pub use scratch::{Access, Lent, Pages, Scratch};
+pub use scratch::{Access, BorrowedArray, Pages, Scratch};
 pub use watch::Watch;

@@ -1,6 +1,6 @@
 //! Random numbers by position: the n-th number of a stream is a pure function of the stream's key and n.
 //!
-//! No state is passed along, so threads (and other devices) draw the same numbers in whatever order they work.
+//! There is no state, so threads (and other devices) draw the same numbers in any order.
 
 use std::hash::Hasher;
 
@@ -23,14 +23,14 @@ impl Stream {
         Stream { key: mix(self.key ^ mix(label.wrapping_add(GOLDEN))) }
     }
 
-    /// The stream of something with a name, such as a class: it does not depend on which other classes there are.
+    /// The stream of a named item such as a class; it does not depend on the other classes.
     pub fn named(self, name: &str) -> Stream {
         let mut hash = Fnv1a::default();
         hash.write(name.as_bytes());
         self.branch(hash.finish())
     }
 
-    /// The number that makes the stream what it is, for engines that draw its numbers elsewhere.
+    /// The key of the stream, for engines that draw its numbers on another device.
     pub fn key(self) -> u64 {
         self.key
     }
@@ -71,9 +71,9 @@ impl Stream {
     }
 }
 
-/// A key of the contents of a row of unit length, wherever it is, the same on every machine. Its numbers count
-/// in steps of 1/64, so that a last bit that another normalisation rounds differently hardly ever makes another key (of
-/// rows of 512 numbers, in one of thousands), while rows that differ by a step anywhere share one with probability 2⁻⁶⁴.
+/// A key of the contents of a unit row, independent of its position and the same on every machine. Numbers are rounded to
+/// steps of 1/64, so that a normalisation that rounds a last bit differently hardly ever changes the key (one in thousands of
+/// rows of 512 numbers), while rows that differ by a step anywhere share one with probability 2⁻⁶⁴.
 pub fn row_key(row: &[f32]) -> u64 {
     const STEPS: f32 = 64.0;
     const ROUND: f32 = 12_582_912.0; // 1.5 · 2²³: in a sum with it, the last bits are the nearest whole number
@@ -150,7 +150,8 @@ mod tests {
 
     #[test]
     fn rows_that_were_normalised_otherwise_hardly_ever_get_another_key() {
-        let (stream, dim) = (Stream::new(5), 512);
+        let stream = Stream::new(5);
+        let dim = 512;
         let rows: Vec<f32> = (0..1000 * dim).map(|i| stream.normal(i as u64)).collect();
         let twice = |values: &[f32], factor: f32| {
             let scaled: Vec<f32> = values.iter().map(|value| factor * value).collect();

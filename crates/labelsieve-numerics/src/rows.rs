@@ -1,6 +1,6 @@
 //! Rows of unit length.
 
-/// Rows of `dim` numbers scaled to unit length, and the lengths, as `length` measures them. A row of zeros stays zero.
+/// Rows of `dim` numbers scaled to unit length, and their lengths by `length`. A row of zeros stays zero.
 pub fn unit_rows(rows: &[f32], dim: usize, length: impl Fn(&[f32]) -> f32) -> (Vec<f32>, Vec<f32>) {
     let lengths: Vec<f32> = rows.chunks_exact(dim).map(length).collect();
     let mut unit = Vec::with_capacity(rows.len());

@@ -1,4 +1,4 @@
-//! Where the large arrays of a class lie: in memory, or in a scratch space whose pages come and go.
+//! Storage for the large arrays of a class: memory, or a scratch space whose pages are loaded and released.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
@@ -6,52 +6,52 @@ use std::ops::{Deref, DerefMut, Range};
 use crate::error::Result;
 
 /// Numbers owned elsewhere: a numpy array, a mapped file.
-pub trait Lent<T>: AsRef<[T]> + Send + Sync {
-    /// Says that these numbers will be read soon.
+pub trait BorrowedArray<T>: AsRef<[T]> + Send + Sync {
+    /// Hints that these numbers will be read soon.
     fn fetch(&self, _part: Range<usize>) {}
 
-    /// Says how they will be read and written from now on.
+    /// Hints at how the numbers will be accessed from now on.
     fn expect(&self, _access: Access) {}
 
-    /// Says that these numbers are not needed for a while. They stay as they are, but may leave memory.
+    /// Hints that these numbers are not needed for a while. They keep their values but may leave memory.
     fn release(&self, _part: Range<usize>) {}
 }
 
-impl<T: Send + Sync> Lent<T> for Vec<T> {}
+impl<T: Send + Sync> BorrowedArray<T> for Vec<T> {}
 
-/// Which numbers of an array follow which.
+/// The order in which an array is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// One after the other, so that it pays to read more than is asked for.
+    /// Sequential, so that read-ahead pays.
     InOrder,
-    /// Anywhere: what is asked for, and no more.
+    /// Random, so that read-ahead does not pay.
     Scattered,
 }
 
-/// Numbers owned elsewhere that may be changed.
-pub trait Pages<T>: Lent<T> + AsMut<[T]> {}
+/// A mutable [`BorrowedArray`].
+pub trait Pages<T>: BorrowedArray<T> + AsMut<[T]> {}
 
 impl<T: Send + Sync> Pages<T> for Vec<T> {}
 
-/// Space for arrays that memory does not hold. The method touches no files: whoever scores a class provides this.
+/// Space for arrays that exceed memory. The method touches no files, so its caller provides this.
 pub trait Scratch: Send + Sync {
-    /// An array of zeros.
+    /// A zeroed array of floats.
     fn floats(&self, len: usize) -> Result<Box<dyn Pages<f32>>>;
 
-    /// An array of zeros.
+    /// A zeroed array of indices.
     fn indices(&self, len: usize) -> Result<Box<dyn Pages<u32>>>;
 
-    /// Bytes of memory that the work on a class may take beside what its caller holds.
+    /// Bytes of memory that scoring a class may use in addition to those its caller holds.
     fn memory(&self) -> usize;
 }
 
-/// Where new arrays go: a scratch space, or memory if there is none.
-pub type Place<'a> = Option<&'a dyn Scratch>;
+/// The scratch space for new arrays; memory if there is none.
+pub type OptionalScratch<'a> = Option<&'a dyn Scratch>;
 
 /// Bytes of a streamed array that are in use at a time.
 const STREAMED: usize = 4 << 20;
 
-/// Numbers of an array, here or in a scratch space.
+/// An array in memory or in a scratch space.
 pub enum Array<T: 'static> {
     /// In memory.
     Memory(Vec<T>),
@@ -59,9 +59,9 @@ pub enum Array<T: 'static> {
     Scratch(Box<dyn Pages<T>>),
 }
 
-/// What arrays are made of.
+/// An element type of arrays.
 pub trait Element: Copy + Default + Send + Sync + 'static {
-    /// Zeros in a scratch space.
+    /// A zeroed array in a scratch space.
     fn pages(scratch: &dyn Scratch, len: usize) -> Result<Box<dyn Pages<Self>>>;
 }
 
@@ -78,9 +78,9 @@ impl Element for u32 {
 }
 
 impl<T: Element> Array<T> {
-    /// Zeros.
-    pub fn zeros(place: Place, len: usize) -> Result<Array<T>> {
-        match place {
+    /// A zeroed array.
+    pub fn zeros(scratch: OptionalScratch, len: usize) -> Result<Array<T>> {
+        match scratch {
             Some(scratch) if len > 0 => Ok(Array::Scratch(T::pages(scratch, len)?)),
             _ => Ok(Array::Memory(vec![T::default(); len])),
         }
@@ -88,21 +88,21 @@ impl<T: Element> Array<T> {
 }
 
 impl<T> Array<T> {
-    /// As [`Lent::fetch`].
+    /// As [`BorrowedArray::fetch`].
     pub fn fetch(&self, part: Range<usize>) {
         if let Array::Scratch(pages) = self {
             pages.fetch(part);
         }
     }
 
-    /// As [`Lent::expect`].
+    /// As [`BorrowedArray::expect`].
     pub fn expect(&self, access: Access) {
         if let Array::Scratch(pages) = self {
             pages.expect(access);
         }
     }
 
-    /// As [`Lent::release`].
+    /// As [`BorrowedArray::release`].
     pub fn release(&self, part: Range<usize>) {
         if let Array::Scratch(pages) = self {
             pages.release(part);
@@ -110,13 +110,13 @@ impl<T> Array<T> {
     }
 }
 
-/// Rows `0..n` in stretches that are worked on, and released, one after the other, if each row has so many bytes.
+/// Splits rows `0..n` of `row_bytes` each into stretches of about `bytes`, to be processed and released in turn.
 pub fn stretches(n: usize, row_bytes: usize, bytes: usize) -> impl Iterator<Item = Range<usize>> {
     let rows = (bytes / row_bytes.max(1)).max(1).next_multiple_of(64);
     (0..n).step_by(rows).map(move |start| start..(start + rows).min(n))
 }
 
-/// [`stretches`] for passes over an array.
+/// [`stretches`] of the usual size, for passes over an array.
 pub fn streamed(n: usize, row_bytes: usize) -> impl Iterator<Item = Range<usize>> {
     stretches(n, row_bytes, STREAMED)
 }
@@ -149,7 +149,7 @@ impl<T> From<Vec<T>> for Array<T> {
     }
 }
 
-/// A copy is in memory.
+/// The clone is in memory.
 impl<T: Clone> Clone for Array<T> {
     fn clone(&self) -> Array<T> {
         Array::Memory(self.to_vec())

@@ -1,12 +1,12 @@
-//! Lets a caller follow running work and stop it early.
+//! Progress and cancellation of running work.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Shared with work under way: it counts what is done, and asks the work to stop.
+/// Counts the rows that running work has done, and cancels the work.
 ///
-/// The method has no clock and calls nobody back; a front end looks at the count when it likes.
+/// The method has no clock and takes no progress callback; a front end polls the count.
 #[derive(Debug, Default)]
 pub struct Watch {
     stopped: AtomicBool,
@@ -16,37 +16,37 @@ pub struct Watch {
 static UNWATCHED: Watch = Watch::new();
 
 impl Watch {
-    /// Nothing done, nothing to be stopped.
+    /// A watch at zero that is not stopped.
     pub const fn new() -> Watch {
         Watch { stopped: AtomicBool::new(false), done: AtomicUsize::new(0) }
     }
 
-    /// A watch for work that is neither followed nor stopped.
+    /// A shared watch for work without progress or cancellation.
     pub fn unwatched() -> &'static Watch {
         &UNWATCHED
     }
 
-    /// Asks the work to end with [`Error::Stopped`] soon: after the block or the iteration under way.
+    /// Cancels the work: it ends with [`Error::Stopped`] after the current block or iteration.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the work was asked to end.
+    /// Whether [`Watch::stop`] was called.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// An error once the work was asked to end.
+    /// [`Error::Stopped`] after [`Watch::stop`].
     pub fn check(&self) -> Result<()> {
         if self.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
     }
 
-    /// Rows done so far; a row counts once for its neighbours and once for the training, where there are such.
+    /// Rows done so far; a row counts once for the search and once for the training, if the work includes them.
     pub fn done(&self) -> usize {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// One of `n_parts` equal parts of a pass over `n_rows` rows is done. All parts together add up to `n_rows`.
+    /// Counts part `part` of `n_parts` equal parts of a pass over `n_rows` rows. All parts add up to `n_rows`.
     pub fn advance(&self, part: usize, n_parts: usize, n_rows: usize) {
         let upto = |part: usize| (part as u128 * n_rows as u128 / n_parts.max(1) as u128) as usize;
         self.done.fetch_add(upto(part + 1) - upto(part), Ordering::Relaxed);

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use labelsieve::Features;
-use labelsieve_numerics::Lent;
+use labelsieve_numerics::BorrowedArray;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -37,7 +37,7 @@ impl AsRef<[f32]> for NumpyRows {
     }
 }
 
-impl Lent<f32> for NumpyRows {}
+impl BorrowedArray<f32> for NumpyRows {}
 
 /// An N×d float32 array in C order, as the Python side hands them over.
 pub type Rows<'py> = PyReadonlyArray2<'py, f32>;

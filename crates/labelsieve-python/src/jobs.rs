@@ -7,12 +7,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use labelsieve::Method;
-use labelsieve::classifier::{Diffusion, TextRule};
 use labelsieve_files::inputs::same_network::MixedNetworks;
 use labelsieve_files::inputs::tables::Table;
 use labelsieve_files::work::byte_size::ByteSize;
 use labelsieve_files::{Precision, Shard, TableColumns};
-use labelsieve_jobs::clean::{Clean, Share};
 use labelsieve_jobs::device::Devices;
 use labelsieve_jobs::evaluate::{Evaluate, LabelledExamples, MeasuredModel, Truth};
 use labelsieve_jobs::inputs::pools::PoolFiles;
@@ -20,6 +18,7 @@ use labelsieve_jobs::memory::MemoryLimit;
 use labelsieve_jobs::merge::Merge;
 use labelsieve_jobs::plan::Plan;
 use labelsieve_jobs::predict::{NewExamples, Predict};
+use labelsieve_jobs::score::{Score, Share};
 use labelsieve_jobs::train::{Classifier, Train};
 use labelsieve_matching::job::{DownloadList, LeakCheck, LeakFate, Match};
 use labelsieve_matching::names::{MatchRule, TextEncoding};
@@ -49,8 +48,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(embed_files, module)?)?;
     module.add_function(wrap_pyfunction!(join_features, module)?)?;
     module.add_function(wrap_pyfunction!(embed_text_files, module)?)?;
-    module.add_function(wrap_pyfunction!(clean_files, module)?)?;
-    module.add_function(wrap_pyfunction!(estimate_clean_files, module)?)?;
+    module.add_function(wrap_pyfunction!(score_files, module)?)?;
+    module.add_function(wrap_pyfunction!(estimate_score_files, module)?)?;
     module.add_function(wrap_pyfunction!(merge_files, module)?)?;
     module.add_function(wrap_pyfunction!(plan_files, module)?)?;
     module.add_function(wrap_pyfunction!(train_files, module)?)?;
@@ -116,7 +115,7 @@ impl<'py> Options<'py> {
                 None => None,
             },
             class_text: self.get("class_text")?,
-            noisy: self.table(self.get("noisy")?, Some("noisy_labels"))?,
+            pool: self.table(self.get("pool")?, Some("pool_labels"))?,
             candidates,
             base: None,
             mixed: self.mixed()?,
@@ -314,7 +313,7 @@ fn precision(name: &str) -> Option<Precision> {
 }
 
 #[pyfunction]
-fn clean_files<'py>(
+fn score_files<'py>(
     py: Python<'py>,
     options: Bound<'py, PyDict>,
     progress: Callback<'py>,
@@ -324,9 +323,9 @@ fn clean_files<'py>(
     json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
 }
 
-/// What [`clean_files`] would take.
+/// What [`score_files`] would take.
 #[pyfunction]
-fn estimate_clean_files<'py>(
+fn estimate_score_files<'py>(
     py: Python<'py>,
     options: Bound<'py, PyDict>,
     progress: Callback<'py>,
@@ -335,8 +334,8 @@ fn estimate_clean_files<'py>(
     json(&monitor::run(py, progress.as_ref(), |monitor| job.estimate(monitor))?)
 }
 
-fn clean_job(options: &Options, output: PathBuf) -> PyResult<Clean> {
-    Ok(Clean {
+fn clean_job(options: &Options, output: PathBuf) -> PyResult<Score> {
+    Ok(Score {
         files: options.scored()?,
         decisions: options.get("decisions")?,
         method: options.method()?,
@@ -391,24 +390,9 @@ fn train_files<'py>(
     let options = Options(options);
     let classifier = match options.get::<String>("classifier")?.as_str() {
         "prototype" => Classifier::Prototype,
-        "attention" => Classifier::Attention(options.get("attention")?),
         "cosine" => {
             Classifier::Cosine { batch_size: options.get("batch_size")?, epochs: options.get("epochs")? }
         }
-        "diffusion" => Classifier::Diffusion {
-            settings: Diffusion {
-                iterations: options.get("iterations")?,
-                text: options.choice("labels", text_rule)?,
-                ..Diffusion::default()
-            },
-            background: match options.get::<Option<PathBuf>>("background")? {
-                Some(path) => Some(options.table(path, None)?),
-                None => None,
-            },
-            logistic: options.get("logistic")?,
-        },
-        "hallucination" => Classifier::Hallucination(options.get("episodes")?),
-        "pmn" => Classifier::Matching(options.get("episodes")?),
         other => return Err(value_error(format!("classifier: there is no `{other}`"))),
     };
     let job = Train {
@@ -424,14 +408,6 @@ fn train_files<'py>(
         output: options.get("output")?,
     };
     json(&monitor::run(py, progress.as_ref(), |monitor| job.run(monitor))?)
-}
-
-fn text_rule(labels: &str) -> Option<TextRule> {
-    match labels {
-        "any" => Some(TextRule::Ignored),
-        "own" => Some(TextRule::Kept),
-        _ => None,
-    }
 }
 
 #[pyfunction]

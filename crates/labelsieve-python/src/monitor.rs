@@ -163,6 +163,10 @@ impl Monitor for Session {
         self.messages.push(Message::Warning(in_python(line)));
     }
 
+    fn suggestion(&self, suggestion: &Words) {
+        self.messages.push(Message::Note(format!("hint: {}", suggestion.spelled(&PythonSpelling))));
+    }
+
     fn hint(&self, hint: &Words) {
         let line = format!("hint: {}", in_python(&hint.spelled(&PythonSpelling)));
         if !self.messages.append(&line) {

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use labelsieve::engine::Job;
 use labelsieve::{ClassProblem, Decision, Features, Method, NoisyPool};
-use labelsieve_jobs::scoring::{Scored, Scoring};
+use labelsieve_jobs::scoring::{ClassRelevance, Scoring};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
@@ -213,7 +213,7 @@ impl Found {
 
     /// A class. Copies of its clean examples took no part: they keep the relevance of a clean example, and the reason is
     /// which one.
-    fn add(&mut self, all: &Features, class: &ClassRows, scored: &Scored) {
+    fn add(&mut self, all: &Features, class: &ClassRows, scored: &ClassRelevance) {
         for (i, place) in scored.kept().enumerate() {
             let (row, (closest, similarity)) = (class.noisy[place], scored.closest[i]);
             self.relevance[row] = scored.relevance[i];

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 /// Commands that are functions here, with `_files` behind their names.
 const FUNCTIONS: [&str; 10] =
-    ["match", "embed", "embed-text", "clean", "plan", "merge", "train", "finetune", "predict", "evaluate"];
+    ["match", "embed", "embed-text", "score", "plan", "merge", "train", "finetune", "predict", "evaluate"];
 
 /// Options whose values follow them in messages.
 const CHOICES: [&str; 2] = ["rule", "method"];
 
 /// The text with options as arguments and commands as functions: `--id-column` is called `id_column` here, and
-/// `labelsieve clean` `clean_files`. Anything else between backticks stays as it is: names, or commands with options.
+/// `labelsieve score` `score_files`. Anything else between backticks stays as it is: names, or commands with options.
 pub fn in_python(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let parts = parts.map(|(i, part)| match i % 2 {

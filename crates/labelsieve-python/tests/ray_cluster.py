@@ -141,7 +141,7 @@ def make_examples(folder):
     labels, ids = write_examples(folder, labelsieve.demo_data(n_classes=8, n_clean=3, largest_pool=400))
     write_candidates(folder, labels, ids)
     files = (folder / "clean.parquet", folder / "noisy.parquet", folder / "single.parquet")
-    return Examples(folder, labelsieve.clean_files(*files, device="cpu", seed=5))
+    return Examples(folder, labelsieve.score_files(*files, device="cpu", seed=5))
 
 
 def write_candidates(folder, labels, ids):

@@ -1,4 +1,4 @@
-"""Class names as clean examples: `embed_text_files`, and `class_text` of `clean_files` and `train_files`."""
+"""Class names as clean examples: `embed_text_files`, and `class_text` of `score_files` and `train_files`."""
 
 import json
 
@@ -31,12 +31,12 @@ def test_texts_alone_are_clean_examples(tmp_path, sample, monkeypatch):
     noisy = ~sample.is_clean
     np.savez("text.npz", features=means, labels=np.arange(len(classes)))
     np.savez("noisy.npz", features=sample.X[noisy], labels=np.searchsorted(classes, sample.y[noisy]))
-    summary = labelsieve.clean_files(None, "noisy.npz", "relevance.parquet", class_text="text.npz")
+    summary = labelsieve.score_files(None, "noisy.npz", "relevance.parquet", class_text="text.npz")
     assert summary["class_texts"] == {"n_classes": 6, "n_text_only": 6}
     relevance = labelsieve.read_relevance("relevance.parquet")
     assert list(np.asarray(relevance["id"])[np.asarray(relevance["is_clean"])]) == [f"text:{i}" for i in range(6)]
     labelsieve.train_files(None, "noisy.npz", "relevance.parquet", "model.safetensors", class_text="text.npz")
     with pytest.raises(ValueError, match="clean: expected a file, unless class_text is given"):
-        labelsieve.clean_files(None, "noisy.npz", "relevance.parquet")
+        labelsieve.score_files(None, "noisy.npz", "relevance.parquet")
     with pytest.raises(FileNotFoundError, match="cannot open `none.npz`"):
-        labelsieve.clean_files(None, "noisy.npz", "relevance.parquet", class_text="none.npz")
+        labelsieve.score_files(None, "noisy.npz", "relevance.parquet", class_text="none.npz")

@@ -89,7 +89,7 @@ def test_files_and_arrays_agree(sample, decided, tmp_path):
     lines = [f"{id},{label},{word}" for id, label, word in zip(ids, sample.y, decided) if word]
     (tmp_path / "d.csv").write_text("\n".join(["id,class,decision", *lines, ""]))
     pools = [tmp_path / "clean.parquet", tmp_path / "noisy.parquet"]
-    done = labelsieve.clean_files(*pools, tmp_path / "r.parquet", decisions=tmp_path / "d.csv", device="cpu")
+    done = labelsieve.score_files(*pools, tmp_path / "r.parquet", decisions=tmp_path / "d.csv", device="cpu")
     assert done["decisions"]["n_accept"] == (decided == "accept").sum()
     table = labelsieve.read_relevance(tmp_path / "r.parquet")
     fitted = labelsieve.Cleaner(device="cpu").fit(sample.X, sample.y.astype(str), is_clean=sample.is_clean, decisions=decided)

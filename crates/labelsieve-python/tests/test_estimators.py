@@ -64,7 +64,7 @@ def test_relevance_is_that_of_each_class_alone(sample):
 def test_the_command_line_gives_the_same_numbers(sample, tmp_path):
     for part, mask in [("clean", sample.is_clean), ("noisy", ~sample.is_clean)]:
         np.savez(tmp_path / f"{part}.npz", features=sample.X[mask], labels=sample.y[mask])
-    command = ["clean", "--clean", "clean.npz", "--noisy", "noisy.npz", "--seed", "5", "-o", "r.parquet"]
+    command = ["score", "--clean", "clean.npz", "--pool", "noisy.npz", "--seed", "5", "-o", "r.parquet"]
     subprocess.run([sys.executable, "-m", "labelsieve", *command], cwd=tmp_path, check=True, capture_output=True)
     table = labelsieve.read_relevance(tmp_path / "r.parquet")
     theirs = {(c, i): r for c, i, r, k in zip(*(table[n] for n in ("class", "id", "relevance", "is_clean"))) if not k}

@@ -27,8 +27,8 @@ def demo(tmp_path_factory):
     }
     for name, (X, y) in parts.items():
         np.savez(folder / f"{name}.npz", features_all=X, labels_all=np.array([names.index(label) for label in y]))
-    pools = ["--clean", "clean.npz", "--noisy", "noisy.npz"]
-    command("clean", *pools, "--method", "gcn", "-o", "relevance-gcn.parquet", cwd=folder)
+    pools = ["--clean", "clean.npz", "--pool", "noisy.npz"]
+    command("score", *pools, "--method", "gcn", "-o", "relevance-gcn.parquet", cwd=folder)
     learn = ["--relevance", "relevance-gcn.parquet", "--classifier", "cosine", "-o", "gcn-cosine.safetensors"]
     command("train", *pools, *learn, cwd=folder)
     return folder
@@ -81,7 +81,7 @@ def test_what_python_writes_the_command_line_reads(demo, tmp_path):
     assert again.metadata["from"] == "a test"
     for name in ("best_clean", "reciprocal_neighbours"):
         assert again[name].tolist() == fitted.to_table(ids)[name].tolist()
-    pools = ["--clean", demo / "clean.npz", "--noisy", demo / "noisy.npz"]
+    pools = ["--clean", demo / "clean.npz", "--pool", demo / "noisy.npz"]
     command("train", *pools, "--relevance", "r.parquet", "-o", "m.safetensors", cwd=tmp_path)
     trained = labelsieve.read_classifier(tmp_path / "m.safetensors")
     order = [list(fitted.classes_).index(name) for name in trained.classes_]

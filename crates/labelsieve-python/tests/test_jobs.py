@@ -53,9 +53,9 @@ def printed(*words, cwd):
 
 
 def test_clean_train_predict_and_evaluate_do_what_the_commands_do(folder):
-    pools = ("--clean", POOLS[0], "--noisy", POOLS[1])
-    own = labelsieve.clean_files(*POOLS, "own.parquet", lam=0.5, seed=3)
-    assert own == printed("clean", *pools, "-o", "cli.parquet", "--lambda", "0.5", "--seed", "3", cwd=folder)
+    pools = ("--clean", POOLS[0], "--pool", POOLS[1])
+    own = labelsieve.score_files(*POOLS, "own.parquet", lam=0.5, seed=3)
+    assert own == printed("score", *pools, "-o", "cli.parquet", "--lambda", "0.5", "--seed", "3", cwd=folder)
     assert (folder / "own.parquet").read_bytes() == (folder / "cli.parquet").read_bytes()
     assert own["n_classes"] == 6 and own["copies"] == {"by_id": 0, "by_content": 0}
 
@@ -72,31 +72,6 @@ def test_clean_train_predict_and_evaluate_do_what_the_commands_do(folder):
     own = labelsieve.evaluate_files("own.safetensors", test="test.npz")
     assert own == printed("evaluate", "--model", "cli.safetensors", "--test", "test.npz", cwd=folder)
     assert not list(folder.glob("*.partial"))
-
-
-def test_systems_that_the_paper_compares_with_do_what_the_commands_do(folder):
-    pools = ("--clean", POOLS[0], "--noisy", POOLS[1])
-    labelsieve.clean_files(*POOLS, "r.parquet")
-    for system in ("pmn", "hallucination"):
-        learn = ("--base", "test.npz", "--system", system, "--ways", "3", "--steps", "5", "-o", f"{system}-system.safetensors")
-        printed("train-episodes", *learn, cwd=folder)
-    for options, given in [
-        (("--classifier", "diffusion", "--iterations", "2"), {"classifier": "diffusion", "iterations": 2}),
-        (
-            ("--classifier", "diffusion", "--labels", "own", "--logistic", "0.5", "--background", "test.npz"),
-            {"classifier": "diffusion", "labels": "own", "logistic": 0.5, "background": "test.npz"},
-        ),
-        (
-            ("--classifier", "hallucination", "--episodes", "hallucination-system.safetensors"),
-            {"classifier": "hallucination", "episodes": "hallucination-system.safetensors"},
-        ),
-        (("--classifier", "pmn", "--episodes", "pmn-system.safetensors"), {"classifier": "pmn", "episodes": "pmn-system.safetensors"}),
-    ]:
-        own = labelsieve.train_files(*POOLS, "r.parquet", "own.safetensors", **given)
-        assert own == printed("train", *pools, "--relevance", "r.parquet", *options, "-o", "cli.safetensors", cwd=folder)
-        assert (folder / "own.safetensors").read_bytes() == (folder / "cli.safetensors").read_bytes()
-        own = labelsieve.evaluate_files("own.safetensors", test="test.npz")
-        assert own == printed("evaluate", "--model", "cli.safetensors", "--test", "test.npz", cwd=folder)
 
 
 def test_match_and_candidates_do_what_the_commands_do(tmp_path, sample, monkeypatch):
@@ -119,39 +94,39 @@ def test_match_and_candidates_do_what_the_commands_do(tmp_path, sample, monkeypa
     assert found["n_candidates"] == len(frame) and (tmp_path / "stats.json").exists()
     assert (tmp_path / "own.parquet").read_bytes() == (tmp_path / "cli.parquet").read_bytes()
 
-    scored = labelsieve.clean_files("clean.parquet", "all.parquet", "r.parquet", candidates="own.parquet")
+    scored = labelsieve.score_files("clean.parquet", "all.parquet", "r.parquet", candidates="own.parquet")
     assert scored["n_candidates"] == (~sample.is_clean).sum() and scored["copies"]["by_id"] == sample.is_clean.sum()
     assert set(labelsieve.read_relevance("r.parquet")["matched_name"]) == {None} | {f"the c{c}" for c in range(6)}
-    with pytest.raises(ValueError, match="noisy_labels: expected none beside candidates"):
-        labelsieve.clean_files("clean.parquet", "all.parquet", "r.parquet", candidates="own.parquet", noisy_labels="l.npy")
+    with pytest.raises(ValueError, match="pool_labels: expected none beside candidates"):
+        labelsieve.score_files("clean.parquet", "all.parquet", "r.parquet", candidates="own.parquet", pool_labels="l.npy")
 
 
 def test_a_dry_run_estimates_and_writes_nothing(folder):
     before = set(folder.iterdir())
-    estimate = labelsieve.clean_files(*POOLS, dry_run=True)
-    words = ("--clean", POOLS[0], "--noisy", POOLS[1], "--dry-run")
-    assert estimate.keys() == printed("clean", *words, cwd=folder).keys()
+    estimate = labelsieve.score_files(*POOLS, dry_run=True)
+    words = ("--clean", POOLS[0], "--pool", POOLS[1], "--dry-run")
+    assert estimate.keys() == printed("score", *words, cwd=folder).keys()
     assert estimate["n_classes"] == 6 and estimate["memory_bytes"] > 0 and set(folder.iterdir()) == before
     with pytest.raises(ValueError, match="output: expected a file to write; only a dry run needs none"):
-        labelsieve.clean_files(*POOLS)
+        labelsieve.score_files(*POOLS)
 
 
 def test_within_a_limit_of_memory_a_table_has_the_same_bytes(tmp_path, monkeypatch, caplog):
     save(tmp_path, labelsieve.demo_data(n_classes=2, n_clean=3, largest_pool=9000))
     monkeypatch.chdir(tmp_path)
-    expected = labelsieve.clean_files(*POOLS, "all.parquet", method="gcn")
+    expected = labelsieve.score_files(*POOLS, "all.parquet", method="gcn")
     (tmp_path / "scratch").mkdir()
     with caplog.at_level(logging.INFO, logger="labelsieve"):
         for limit in ("60MiB", 60 * 2**20):
-            found = labelsieve.clean_files(*POOLS, "little.parquet", method="gcn", memory=limit, scratch="scratch")
+            found = labelsieve.score_files(*POOLS, "little.parquet", method="gcn", memory=limit, scratch="scratch")
             assert found == expected
             assert (tmp_path / "little.parquet").read_bytes() == (tmp_path / "all.parquet").read_bytes()
     assert caplog.text.count("working out of core with about") >= 2 and not list((tmp_path / "scratch").iterdir())
-    assert labelsieve.clean_files(*POOLS, dry_run=True, memory="60MiB", method="gcn")["out_of_core"]["n_classes"] >= 1
+    assert labelsieve.score_files(*POOLS, dry_run=True, memory="60MiB", method="gcn")["out_of_core"]["n_classes"] >= 1
     with pytest.raises(ValueError, match="memory: expected a unit, e.g. `4GiB`, found `4`"):
-        labelsieve.clean_files(*POOLS, "little.parquet", memory="4")
+        labelsieve.score_files(*POOLS, "little.parquet", memory="4")
     with pytest.raises(ValueError, match="scratch: expected none without memory"):
-        labelsieve.clean_files(*POOLS, "little.parquet", scratch="scratch")
+        labelsieve.score_files(*POOLS, "little.parquet", scratch="scratch")
 
 
 class Enough(Exception):
@@ -159,25 +134,25 @@ class Enough(Exception):
 
 
 def test_parts_do_what_the_commands_do_and_merge_into_the_single_run(folder):
-    labelsieve.clean_files(*POOLS, "whole.parquet", seed=3)
-    pools = ("--clean", POOLS[0], "--noisy", POOLS[1], "--seed", "3")
+    labelsieve.score_files(*POOLS, "whole.parquet", seed=3)
+    pools = ("--clean", POOLS[0], "--pool", POOLS[1], "--seed", "3")
     own = labelsieve.plan_files(*POOLS, "own.json", 3, memory="1GiB", seed=3)
     assert own == printed("plan", *pools, "--bins", "3", "--memory", "1GiB", "-o", "cli.json", cwd=folder)
     assert (folder / "own.json").read_bytes() == (folder / "cli.json").read_bytes()
     for bin in range(3):
-        done = labelsieve.clean_files(*POOLS, f"{bin}.parquet", seed=3, plan="own.json", bin=bin)
+        done = labelsieve.score_files(*POOLS, f"{bin}.parquet", seed=3, plan="own.json", bin=bin)
         assert done["part"]["index"] == bin and not done["part"]["was_complete"]
-    again = labelsieve.clean_files(*POOLS, "1.parquet", seed=3, plan="own.json", bin=1)
+    again = labelsieve.score_files(*POOLS, "1.parquet", seed=3, plan="own.json", bin=1)
     assert again["part"]["was_complete"]
     labelsieve.merge_files([f"{bin}.parquet" for bin in range(3)], "merged.parquet")
     assert (folder / "merged.parquet").read_bytes() == (folder / "whole.parquet").read_bytes()
-    labelsieve.clean_files(*POOLS, "a.parquet", seed=3, shard="0/2")
-    labelsieve.clean_files(*POOLS, "b.parquet", seed=3, shard=(1, 2))
+    labelsieve.score_files(*POOLS, "a.parquet", seed=3, shard="0/2")
+    labelsieve.score_files(*POOLS, "b.parquet", seed=3, shard=(1, 2))
     labelsieve.merge_files(["b.parquet", "a.parquet"], "merged.parquet")
     assert (folder / "merged.parquet").read_bytes() == (folder / "whole.parquet").read_bytes()
     with pytest.raises(ValueError, match="seed: 3 in the plan, 0 here"):
-        labelsieve.clean_files(*POOLS, "c.parquet", plan="own.json", bin=0)
-    estimate = labelsieve.clean_files(*POOLS, seed=3, plan="own.json", bin=0, dry_run=True)
+        labelsieve.score_files(*POOLS, "c.parquet", plan="own.json", bin=0)
+    estimate = labelsieve.score_files(*POOLS, seed=3, plan="own.json", bin=0, dry_run=True)
     assert estimate["n_candidates"] == own["bins"][0]["n_candidates"]
 
 
@@ -193,18 +168,18 @@ def resumed(text):
 
 
 def test_the_command_line_resumes_what_python_began(slow):
-    whole = labelsieve.clean_files(*POOLS, "whole.parquet")
+    whole = labelsieve.score_files(*POOLS, "whole.parquet")
     with pytest.raises(Enough):
-        labelsieve.clean_files(*POOLS, "r.parquet", progress=stop_early)
+        labelsieve.score_files(*POOLS, "r.parquet", progress=stop_early)
     assert (slow / "r.parquet.partial").exists() and not (slow / "r.parquet").exists()
-    done = command("clean", "--clean", POOLS[0], "--noisy", POOLS[1], "-o", "r.parquet", cwd=slow)
+    done = command("score", "--clean", POOLS[0], "--pool", POOLS[1], "-o", "r.parquet", cwd=slow)
     assert 0 < resumed(done.stderr) < 6
     assert (slow / "r.parquet").read_bytes() == (slow / "whole.parquet").read_bytes()
     assert not (slow / "r.parquet.partial").exists() and whole["n_classes"] == 6
 
 
 def test_python_resumes_what_a_killed_command_began(slow, caplog):
-    words = ["--threads", "1", "clean", "--clean", POOLS[0], "--noisy", POOLS[1], "-o", "r.parquet"]
+    words = ["--threads", "1", "score", "--clean", POOLS[0], "--pool", POOLS[1], "-o", "r.parquet"]
     running = subprocess.Popen([sys.executable, "-m", "labelsieve", *words], cwd=slow, stderr=subprocess.DEVNULL)
     journal = slow / "r.parquet.partial"
     while not (journal.exists() and journal.stat().st_size > 10_000):  # the first class is in it
@@ -213,9 +188,9 @@ def test_python_resumes_what_a_killed_command_began(slow, caplog):
     running.kill()
     running.wait()
     with caplog.at_level(logging.INFO, logger="labelsieve"):
-        labelsieve.clean_files(*POOLS, "r.parquet")
+        labelsieve.score_files(*POOLS, "r.parquet")
     assert 0 < resumed(caplog.text) < 6
-    labelsieve.clean_files(*POOLS, "whole.parquet")
+    labelsieve.score_files(*POOLS, "whole.parquet")
     assert (slow / "r.parquet").read_bytes() == (slow / "whole.parquet").read_bytes()
 
 
@@ -226,7 +201,7 @@ labelsieve.set_num_threads(1)
 def die(done, total):
     if 0 < done < total:
         os.kill(os.getpid(), 9)
-labelsieve.clean_files("clean.npz", "noisy.npz", "r.parquet", progress=die)
+labelsieve.score_files("clean.npz", "noisy.npz", "r.parquet", progress=die)
 """
 
 
@@ -236,7 +211,7 @@ def test_a_killed_python_is_resumed(slow, caplog):
     assert died.returncode == -signal.SIGKILL
     told = []
     with caplog.at_level(logging.INFO, logger="labelsieve"):
-        labelsieve.clean_files(*POOLS, "r.parquet", progress=lambda done, total: told.append((done, total)))
+        labelsieve.score_files(*POOLS, "r.parquet", progress=lambda done, total: told.append((done, total)))
     assert 0 < resumed(caplog.text) < 6
     n_candidates = len(labelsieve.read_features("noisy.npz").X)
     assert told == sorted(told) and told[-1][0] == told[-1][1] < n_candidates, "what is left to do"
@@ -253,7 +228,7 @@ def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=interrupt, daemon=True).start()
 try:
-    labelsieve.clean_files("clean.npz", "noisy.npz", "r.parquet")
+    labelsieve.score_files("clean.npz", "noisy.npz", "r.parquet")
 except KeyboardInterrupt:
     print("interrupted", os.path.exists("r.parquet"), os.path.exists("r.parquet.partial"))
 """
@@ -270,13 +245,13 @@ def test_notes_are_logged_and_warnings_name_the_line_of_the_user(folder, caplog)
     known = clean.y != "5"
     np.savez("clean.npz", features_all=clean.X[known], labels_all=clean.y[known].astype(int))
     with caplog.at_level(logging.DEBUG, logger="labelsieve"), pytest.warns(UserWarning, match="^skipping .* candidates whose class has no clean example") as seen:
-        summary = labelsieve.clean_files(*POOLS, "r.parquet", device="cpu")
+        summary = labelsieve.score_files(*POOLS, "r.parquet", device="cpu")
     assert summary["n_left_out"] > 0 and summary["n_classes"] == 5
     assert [warning.filename for warning in seen] == [__file__]
     assert ("labelsieve", logging.DEBUG, "working on cpu (asked for)") in caplog.record_tuples
     with warnings.catch_warnings(), pytest.raises(UserWarning, match="^skipping"):
         warnings.simplefilter("error")
-        labelsieve.clean_files(*POOLS, "r.parquet")
+        labelsieve.score_files(*POOLS, "r.parquet")
 
 
 def test_lines_that_belong_to_a_warning_are_part_of_it(tmp_path, monkeypatch):
@@ -300,22 +275,22 @@ def test_hints_name_arguments_and_functions(folder):
         labelsieve.match_files("classes.toml", "captions.csv", "c.csv")
     pandas.DataFrame({"id": [], "class": [], "matched_name": []}, dtype=str).to_parquet("c.parquet")
     with pytest.raises(ValueError, match="`c.parquet` contains no candidates\nhint: `match_files` finds them"):
-        labelsieve.clean_files(*POOLS, "r.parquet", candidates="c.parquet")
+        labelsieve.score_files(*POOLS, "r.parquet", candidates="c.parquet")
 
 
 def test_errors_are_those_of_python(folder):
     with pytest.raises(FileNotFoundError, match="cannot open `none.npz`"):
-        labelsieve.clean_files("none.npz", "noisy.npz", "r.parquet")
+        labelsieve.score_files("none.npz", "noisy.npz", "r.parquet")
     np.savez("bare.npz", features_all=np.eye(64, dtype=np.float32))
-    with pytest.raises(ValueError, match="`bare.npz` contains no classes\nhint: give them with `noisy_labels` or `candidates`, "):
-        labelsieve.clean_files("clean.npz", "bare.npz", "r.parquet")
+    with pytest.raises(ValueError, match="`bare.npz` contains no classes\nhint: give them with `pool_labels` or `candidates`, "):
+        labelsieve.score_files("clean.npz", "bare.npz", "r.parquet")
     with pytest.raises(ValueError, match="the output `r.parquet` would replace the input `r.parquet`"):
         (folder / "r.parquet").touch()
-        labelsieve.clean_files(*POOLS, "r.parquet", candidates="r.parquet")
+        labelsieve.score_files(*POOLS, "r.parquet", candidates="r.parquet")
     with pytest.raises(ValueError, match="cannot write `r.txt`: the extension must be .parquet or .csv"):
-        labelsieve.clean_files(*POOLS, "r.txt")
+        labelsieve.score_files(*POOLS, "r.txt")
     for call in [
-        lambda: labelsieve.clean_files(*POOLS, "-"),
+        lambda: labelsieve.score_files(*POOLS, "-"),
         lambda: labelsieve.predict_files("m.safetensors", "-", features="test.npz"),
         lambda: labelsieve.match_files("classes.toml", "t.csv", "-"),
     ]:
@@ -328,21 +303,19 @@ def test_errors_are_those_of_python(folder):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: labelsieve.clean_files(*POOLS, "r.csv", method="gnc"), "method: expected auto, .*\nhint: did you mean `gcn`"),
-        (lambda: labelsieve.clean_files(*POOLS, "r.csv", device="gpu"), "device `gpu`: expected auto"),
-        (lambda: labelsieve.clean_files(*POOLS, "r.csv", lam=-1), "lambda: expected"),
-        (lambda: labelsieve.clean_files(*POOLS, "r.csv", label_column=3), "label_column: "),
-        (lambda: labelsieve.clean_files(*POOLS, "r.parquet", plan="p.json"), "plan and bin: expected both or neither"),
-        (lambda: labelsieve.clean_files(*POOLS, "r.parquet", plan="p.json", bin=0, shard="0/2"), "shard: expected none beside"),
-        (lambda: labelsieve.clean_files(*POOLS, "r.parquet", shard="2/2"), "shard: expected a shard from 0 to below 2, found 2"),
-        (lambda: labelsieve.clean_files(*POOLS, "r.parquet", shard="2"), 'shard: expected "I/N" or'),
-        (lambda: labelsieve.clean_files(*POOLS, "r.csv", shard="0/2"), "cannot write `r.csv`: the extension must be .parquet"),
-        (lambda: labelsieve.clean_files(*POOLS, "r.parquet", neighbours_approximate=1.5), "expected a number between 0 and 1, found 1.5"),
+        (lambda: labelsieve.score_files(*POOLS, "r.csv", method="gnc"), "method: expected auto, .*\nhint: did you mean `gcn`"),
+        (lambda: labelsieve.score_files(*POOLS, "r.csv", device="gpu"), "device `gpu`: expected auto"),
+        (lambda: labelsieve.score_files(*POOLS, "r.csv", lam=-1), "lambda: expected"),
+        (lambda: labelsieve.score_files(*POOLS, "r.csv", label_column=3), "label_column: "),
+        (lambda: labelsieve.score_files(*POOLS, "r.parquet", plan="p.json"), "plan and bin: expected both or neither"),
+        (lambda: labelsieve.score_files(*POOLS, "r.parquet", plan="p.json", bin=0, shard="0/2"), "shard: expected none beside"),
+        (lambda: labelsieve.score_files(*POOLS, "r.parquet", shard="2/2"), "shard: expected a shard from 0 to below 2, found 2"),
+        (lambda: labelsieve.score_files(*POOLS, "r.parquet", shard="2"), 'shard: expected "I/N" or'),
+        (lambda: labelsieve.score_files(*POOLS, "r.csv", shard="0/2"), "cannot write `r.csv`: the extension must be .parquet"),
+        (lambda: labelsieve.score_files(*POOLS, "r.parquet", neighbours_approximate=1.5), "expected a number between 0 and 1, found 1.5"),
         (lambda: labelsieve.plan_files(*POOLS, "p.json", 0), "bins: expected"),
         (lambda: labelsieve.plan_files(*POOLS, "p.json", 2, memory="8"), "memory: expected a unit, e.g. `8GiB`, found `8`"),
-        (lambda: labelsieve.train_files(*POOLS, "r", "m", classifier="attention"), "attention: expected a file"),
-        (lambda: labelsieve.train_files(*POOLS, "r", "m", classifier="pmn"), "episodes: expected a file"),
-        (lambda: labelsieve.train_files(*POOLS, "r", "m", iterations=3), 'classifier="diffusion" alone, found classifier="prototype"'),
+        (lambda: labelsieve.train_files(*POOLS, "r", "m", classifier="attention"), "classifier: expected prototype or cosine, found"),
         (lambda: labelsieve.train_files(*POOLS, "r", "m", epochs=3), 'classifier="cosine" alone, found classifier="prototype"'),
         (lambda: labelsieve.predict_files("m", "p.csv"), "features and images: expected one of the two, found none"),
         (lambda: labelsieve.predict_files("m", "p.csv", features="f", images="i"), "found both"),
@@ -415,7 +388,8 @@ def test_networks_go_by_name_by_folder_or_not_at_all(tmp_path, monkeypatch):
     for i, photo in enumerate(np.random.default_rng(0).integers(0, 256, (3, 20, 24, 3), dtype=np.uint8)):
         image.fromarray(photo).save(tmp_path / "photos" / f"{i}.png")
     clip = REPOSITORY / "crates/labelsieve-networks/tests/golden/towers/clip"
-    models = {None: ("efficientnet-lite0 ", 1280), "tiny-resnet10": ("resnet10 ", 512), clip: ("clip ", 12)}
+    tiny = REPOSITORY / "models/tiny-resnet10.safetensors"
+    models = {None: ("efficientnet-lite0 ", 1280), tiny: ("resnet10 ", 512), clip: ("clip ", 12)}
     for model, (name, dim) in models.items():
         summary = labelsieve.embed_files(model, "photos", "f.parquet", device="cpu")
         features = labelsieve.read_features("f.parquet")
@@ -423,12 +397,12 @@ def test_networks_go_by_name_by_folder_or_not_at_all(tmp_path, monkeypatch):
         words = () if model is None else ("--model", str(model))
         command("embed", *words, "--images", "photos", "--device", "cpu", "-o", "cli.parquet", cwd=tmp_path)
         assert (tmp_path / "f.parquet").read_bytes() == (tmp_path / "cli.parquet").read_bytes()
-    with pytest.raises(ValueError, match="there is no network `tiny_resnet_10`\nhint: did you mean `tiny-resnet10`"):
+    with pytest.raises(ValueError, match="the network `tiny_resnet_10` is not built in\nhint: pass its file: `models/tiny-resnet10.safetensors`"):
         labelsieve.embed_files("tiny_resnet_10", "photos", "g.parquet")
     with pytest.raises(ValueError, match="has no file `config.json`"):
         labelsieve.embed_files("photos", "photos", "g.parquet")
-    with pytest.raises(ValueError, match="`tiny-resnet10` has no text tower"):
-        labelsieve.embed_text_files("tiny-resnet10", clip.parent / "classes.toml", "g.parquet")
+    with pytest.raises(ValueError, match="tiny-resnet10.safetensors` has no text tower"):
+        labelsieve.embed_text_files(tiny, clip.parent / "classes.toml", "g.parquet")
     assert not (tmp_path / "g.parquet").exists()
 
 
@@ -444,4 +418,4 @@ def test_a_bar_of_ours_is_new_for_every_stretch(monkeypatch, capsys):
     lines = capsys.readouterr().err.splitlines()[-2:]
     assert lines == ["labelsieve: 100 % of 2 images", "labelsieve: 100 % of 2 epochs"]
     with pytest.raises(TypeError, match="progress: expected True"):
-        labelsieve.clean_files(*POOLS, "r.csv", progress=3)
+        labelsieve.score_files(*POOLS, "r.csv", progress=3)

@@ -18,10 +18,13 @@ import labelsieve.ray as on_ray
 from labelsieve.ray._command import _parser, main
 from labelsieve.ray._options import CLUSTER, COMMANDS
 
+#: A network of the repository.
+TINY = REPOSITORY / "models/tiny-resnet10.safetensors"
+
 
 def single(examples, output, **options):
-    clean, noisy = (options.pop(name, default) for name, default in zip(("clean", "noisy"), examples.files))
-    return labelsieve.clean_files(clean, noisy, output, device="cpu", **options)
+    clean, noisy = (options.pop(name, default) for name, default in zip(("clean", "pool"), examples.files))
+    return labelsieve.score_files(clean, noisy, output, device="cpu", **options)
 
 
 def assert_same(scored, alone):
@@ -33,7 +36,7 @@ def assert_same(scored, alone):
 def test_bins_of_classes_make_the_file_of_a_single_run(nodes, examples, tmp_path):
     told = []
     settings = on_ray.Settings(progress=lambda *now: told.append(now))
-    scored = on_ray.clean(*examples.files, tmp_path / "r.parquet", bins=3, seed=5, settings=settings)
+    scored = on_ray.score(*examples.files, tmp_path / "r.parquet", bins=3, seed=5, settings=settings)
     assert (tmp_path / "r.parquet").read_bytes() == examples.bytes()
     assert_same(scored, examples.summary)
     assert [b["bin"] for b in sorted(scored["bins"], key=lambda b: b["bin"])] == [0, 1, 2]
@@ -49,7 +52,7 @@ def test_an_example_of_classes_in_several_bins_goes_to_each(nodes, examples, tmp
         with pytest.warns(UserWarning, match="skipping"):
             alone = single(examples, tmp_path / f"single-{name}", candidates=candidates, method="gcn")
         with pytest.warns(UserWarning, match="skipping") as told:
-            scored = on_ray.clean(*examples.files, tmp_path / name, bins=8, candidates=candidates, method="gcn")
+            scored = on_ray.score(*examples.files, tmp_path / name, bins=8, candidates=candidates, method="gcn")
         assert (tmp_path / name).read_bytes() == (tmp_path / f"single-{name}").read_bytes()
         assert_same(scored, alone)
         assert scored["n_left_out"] > 2 and len(told) == 2, "once of each kind"
@@ -77,14 +80,14 @@ def variants(examples, folder):
 
 
 def test_every_format_of_features_is_shuffled(nodes, examples, tmp_path, monkeypatch):
-    monkeypatch.setattr("labelsieve.ray._clean._PIECE_BYTES", 64 * 4 * 300)  # several pieces of each
+    monkeypatch.setattr("labelsieve.ray._score._PIECE_BYTES", 64 * 4 * 300)  # several pieces of each
     numbers = pq.read_table(examples.files[0])
     np.savez(tmp_path / "clean.npz", X=np.stack(numbers["embedding"].to_numpy()), y=[int(c[6:]) for c in numbers["class"].to_pylist()])
     for name in variants(examples, tmp_path):
         clean = tmp_path / "clean.npz" if name == "packed.npz" else examples.files[0]
-        options = {"clean": clean, "noisy": tmp_path / name, "method": "similarity"}
+        options = {"clean": clean, "pool": tmp_path / name, "method": "similarity"}
         alone = single(examples, tmp_path / "single.parquet", **options)
-        scored = on_ray.clean(**options, output=tmp_path / "r.parquet", bins=2)
+        scored = on_ray.score(**options, output=tmp_path / "r.parquet", bins=2)
         assert (tmp_path / "r.parquet").read_bytes() == (tmp_path / "single.parquet").read_bytes(), name
         assert_same(scored, alone)
 
@@ -93,22 +96,22 @@ def test_bins_score_classes_that_do_not_fit_within_the_memory_of_the_plan(nodes,
     """Out of core they need some too, which is more than this: the limit has reached the bin."""
     too_little = r"^bin \d of 2: 64 KiB of memory are too little for `class \d`, even out of core: .*\nhint: raise `memory`"
     with pytest.warns(UserWarning, match="more memory than 64"), pytest.raises(ValueError, match=too_little):
-        on_ray.clean(*examples.files, tmp_path / "r.parquet", bins=2, memory="64KiB", method="gcn")
+        on_ray.score(*examples.files, tmp_path / "r.parquet", bins=2, memory="64KiB", method="gcn")
 
 
 def test_rows_without_ids_keep_their_numbers_as_long_as_nobody_else_has_them(nodes, examples, tmp_path):
     table = pq.read_table(examples.files[1]).drop_columns(["id"])
     pq.write_table(table, tmp_path / "noisy.parquet")
-    options = {"noisy": tmp_path / "noisy.parquet", "method": "similarity"}
+    options = {"pool": tmp_path / "noisy.parquet", "method": "similarity"}
     single(examples, tmp_path / "single.parquet", **options)
-    on_ray.clean(examples.files[0], output=tmp_path / "r.parquet", bins=2, **options)
+    on_ray.score(examples.files[0], output=tmp_path / "r.parquet", bins=2, **options)
     assert (tmp_path / "r.parquet").read_bytes() == (tmp_path / "single.parquet").read_bytes()
     clean = pq.read_table(examples.files[0])
     write_table(tmp_path / "clean.parquet", np.arange(len(clean)) + 9, clean["class"].to_pylist(), np.stack(clean["embedding"].to_numpy()))
     with pytest.raises(ValueError, match="the plan: the clean example `9` has the number of a row of `.*noisy.parquet`, which has no ids"):
-        on_ray.clean(tmp_path / "clean.parquet", output=tmp_path / "r2.parquet", bins=2, **options)
+        on_ray.score(tmp_path / "clean.parquet", output=tmp_path / "r2.parquet", bins=2, **options)
     with pytest.raises(ValueError, match="noisy.parquet` has no ids, by which candidates are known\nhint: "):
-        on_ray.clean(examples.files[0], output=tmp_path / "r3.parquet", candidates=examples.folder / "candidates.parquet", **options)
+        on_ray.score(examples.files[0], output=tmp_path / "r3.parquet", candidates=examples.folder / "candidates.parquet", **options)
 
 
 def test_decisions_base_and_columns_reach_every_bin(nodes, examples, tmp_path):
@@ -123,11 +126,11 @@ def test_decisions_base_and_columns_reach_every_bin(nodes, examples, tmp_path):
     base = np.random.default_rng(2).normal(size=(12, 64)).astype(np.float32)
     np.savez(tmp_path / "base.npz", X=base, y=np.arange(12) // 3)
     options = {
-        "clean": tmp_path / "clean.parquet", "noisy": tmp_path / "noisy.parquet", "decisions": tmp_path / "decisions.csv",
+        "clean": tmp_path / "clean.parquet", "pool": tmp_path / "noisy.parquet", "decisions": tmp_path / "decisions.csv",
         "base": tmp_path / "base.npz", "id_column": "name", "label_column": "kind", "embedding_column": "numbers", "seed": 3,
     }  # fmt: skip
     alone = single(examples, tmp_path / "single.parquet", **options)
-    scored = on_ray.clean(**options, output=tmp_path / "r.parquet", bins=4)
+    scored = on_ray.score(**options, output=tmp_path / "r.parquet", bins=4)
     assert (tmp_path / "r.parquet").read_bytes() == (tmp_path / "single.parquet").read_bytes()
     assert_same(scored, alone)
     assert scored["decisions"]["n_accept"] == 14
@@ -195,9 +198,9 @@ def test_tars_are_embedded_side_by_side_into_one_file(nodes, tmp_path):
     (tmp_path / "photos").mkdir()
     tars(tmp_path / "photos")
     with pytest.warns(UserWarning, match="2 of 15 images were skipped"):
-        alone = labelsieve.embed_files("tiny-resnet10", tmp_path / "photos", tmp_path / "single.parquet", batch=4, device="cpu")
+        alone = labelsieve.embed_files(TINY, tmp_path / "photos", tmp_path / "single.parquet", batch=4, device="cpu")
     with pytest.warns(UserWarning, match="2 of 15 images were skipped; `.*f.parquet.skipped.csv` says why"):
-        found = on_ray.embed("tiny-resnet10", tmp_path / "photos", tmp_path / "f.parquet", batch=4)
+        found = on_ray.embed(TINY, tmp_path / "photos", tmp_path / "f.parquet", batch=4)
     assert (tmp_path / "f.parquet").read_bytes() == (tmp_path / "single.parquet").read_bytes()
     lists = [(tmp_path / f"{name}.parquet.skipped.csv").read_bytes() for name in ("f", "single")]
     assert lists[0] == lists[1]
@@ -210,7 +213,7 @@ def test_tars_are_embedded_side_by_side_into_one_file(nodes, tmp_path):
     with pytest.raises(TypeError, match="fit_pca"):
         on_ray.embed(None, tmp_path / "photos", tmp_path / "g.parquet", fit_pca=3)
     with pytest.raises(ValueError, match=r"0000\d.tar`: .*PNG"):
-        on_ray.embed("tiny-resnet10", tmp_path / "photos", tmp_path / "g.parquet", strict=True)
+        on_ray.embed(TINY, tmp_path / "photos", tmp_path / "g.parquet", strict=True)
 
 
 def test_a_classifier_is_trained_in_one_task(nodes, examples, tmp_path):
@@ -225,16 +228,16 @@ def test_a_classifier_is_trained_in_one_task(nodes, examples, tmp_path):
 def test_arguments_that_cannot_work_are_refused_before_the_work(nodes, examples, tmp_path):
     clean, noisy = examples.files
     for call, kind, message in [
-        (lambda: on_ray.clean(clean, noisy, tmp_path / "r.txt"), ValueError, "extension must be .parquet or .csv"),
-        (lambda: on_ray.clean(clean, noisy, "-"), ValueError, "output: expected a file, found `-`"),
-        (lambda: on_ray.clean(clean, noisy, "r.parquet", shard="0/2"), TypeError, "unexpected keyword argument 'shard'"),
-        (lambda: on_ray.clean(clean, tmp_path / "none.parquet", "r.parquet"), FileNotFoundError, "none.parquet"),
-        (lambda: on_ray.clean(clean, noisy, "r.parquet", device="cuda"), ValueError, "hint: give num_gpus=1"),
+        (lambda: on_ray.score(clean, noisy, tmp_path / "r.txt"), ValueError, "extension must be .parquet or .csv"),
+        (lambda: on_ray.score(clean, noisy, "-"), ValueError, "output: expected a file, found `-`"),
+        (lambda: on_ray.score(clean, noisy, "r.parquet", shard="0/2"), TypeError, "unexpected keyword argument 'shard'"),
+        (lambda: on_ray.score(clean, tmp_path / "none.parquet", "r.parquet"), FileNotFoundError, "none.parquet"),
+        (lambda: on_ray.score(clean, noisy, "r.parquet", device="cuda"), ValueError, "hint: give num_gpus=1"),
         (lambda: on_ray.Settings(task_cpus=0), ValueError, "task_cpus: expected a positive number"),
-        (lambda: on_ray.clean(clean, noisy, "r.parquet", settings=on_ray.Settings(address="auto")), ValueError, "already init"),
+        (lambda: on_ray.score(clean, noisy, "r.parquet", settings=on_ray.Settings(address="auto")), ValueError, "already init"),
         (lambda: on_ray.match(clean, noisy, "c.parquet", shards=0), ValueError, "shards: expected a positive integer"),
         (lambda: on_ray.train(clean, noisy, clean, "m.parquet"), ValueError, "extension must be .safetensors"),
-        (lambda: on_ray.clean(clean, "s3x://a/b.parquet", "r.parquet"), ValueError, "`s3x://a/b.parquet`: Protocol not known"),
+        (lambda: on_ray.score(clean, "s3x://a/b.parquet", "r.parquet"), ValueError, "`s3x://a/b.parquet`: Protocol not known"),
     ]:
         with pytest.raises(kind, match=message):
             call()
@@ -246,7 +249,7 @@ def test_bad_input_is_one_clear_error_that_names_the_task(nodes, examples, tmp_p
     X[17, 3] = np.nan
     write_table(tmp_path / "noisy.parquet", table["id"].to_pylist(), table["class"].to_pylist(), X)
     with pytest.raises(ValueError) as refused:
-        on_ray.clean(examples.files[0], tmp_path / "noisy.parquet", tmp_path / "r.parquet", bins=2)
+        on_ray.score(examples.files[0], tmp_path / "noisy.parquet", tmp_path / "r.parquet", bins=2)
     noisy = tmp_path / "noisy.parquet"
     assert str(refused.value) == f"rows 0 of 1: `{noisy}`: row 17, column 3: expected a finite number, found nan"
     assert refused.value.__cause__ is None, "no traceback of Ray's"
@@ -295,8 +298,8 @@ def test_without_ray_there_is_help_and_a_hint(tmp_path):
         "runpy.run_module('labelsieve.ray', run_name='__main__', alter_sys=True)\n"
     )
     run = lambda *words: subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=tmp_path)
-    assert "--candidates" in run("clean", "--help").stdout
-    refused = run("clean", "--clean", "c", "--noisy", "n", "-o", "r.parquet")
+    assert "--candidates" in run("score", "--help").stdout
+    refused = run("score", "--clean", "c", "--pool", "n", "-o", "r.parquet")
     assert refused.returncode == 1
     assert refused.stderr == "error: labelsieve.ray needs ray and pyarrow and fsspec\nhint: pip install 'labelsieve[ray]'\n"
 
@@ -323,7 +326,7 @@ def test_commands_in_the_documents_parse():
 
 
 def test_options_that_are_no_json_are_refused(capsys):
-    words = ["clean", "--clean", "c.npz", "--noisy", "n.npz", "-o", "r.parquet", "--storage-options"]
+    words = ["score", "--clean", "c.npz", "--pool", "n.npz", "-o", "r.parquet", "--storage-options"]
     for wrong, message in {"[": "expected JSON, found `[`", "3": "expected an object, found `3`"}.items():
         assert main([*words, wrong]) == 1
         assert capsys.readouterr().err.startswith(f"error: --storage-options: {message}")

@@ -25,7 +25,7 @@ def slow(tmp_path_factory):
     folder = tmp_path_factory.mktemp("slow")
     write_examples(folder, labelsieve.demo_data(n_classes=4, n_clean=3, largest_pool=9000))
     files = str(folder / "clean.parquet"), str(folder / "noisy.parquet")
-    labelsieve.clean_files(*files, folder / "single.parquet", method="gcn", device="cpu")
+    labelsieve.score_files(*files, folder / "single.parquet", method="gcn", device="cpu")
     return files, (folder / "single.parquet").read_bytes()
 
 
@@ -37,7 +37,7 @@ def parts_of(folder, name="r.parquet"):
 
 def test_a_bin_whose_process_is_killed_is_scored_again(nodes, slow, tmp_path):
     files, whole = slow
-    running = InBackground(lambda: on_ray.clean(*files, tmp_path / "r.parquet", bins=2, method="gcn"))
+    running = InBackground(lambda: on_ray.score(*files, tmp_path / "r.parquet", bins=2, method="gcn"))
     killed = kill_one_at("bin")
     running.get()
     assert (tmp_path / "r.parquet").read_bytes() == whole
@@ -47,7 +47,7 @@ def test_a_bin_whose_process_is_killed_is_scored_again(nodes, slow, tmp_path):
 
 def test_a_node_that_dies_does_not_end_the_work(nodes, slow, tmp_path):
     files, whole = slow
-    running = InBackground(lambda: on_ray.clean(*files, tmp_path / "r.parquet", bins=4, method="gcn"))
+    running = InBackground(lambda: on_ray.score(*files, tmp_path / "r.parquet", bins=4, method="gcn"))
     wait_until(lambda: len(workers_at("bin")) == 2)  # one on each node
     nodes.kill_other()
     try:
@@ -59,7 +59,7 @@ def test_a_node_that_dies_does_not_end_the_work(nodes, slow, tmp_path):
 
 def test_a_process_that_always_dies_is_an_error_that_names_the_bin(nodes, slow, tmp_path):
     once = on_ray.Settings(max_retries=0)
-    running = InBackground(lambda: on_ray.clean(*slow[0], tmp_path / "r.parquet", bins=2, method="gcn", settings=once))
+    running = InBackground(lambda: on_ray.score(*slow[0], tmp_path / "r.parquet", bins=2, method="gcn", settings=once))
     kill_one_at("bin")
     with pytest.raises(RuntimeError, match=r"^bin \d of 2: its process died once\nhint: the logs of its node"):
         running.get()
@@ -67,7 +67,7 @@ def test_a_process_that_always_dies_is_an_error_that_names_the_bin(nodes, slow, 
 
 
 def test_only_a_part_that_was_deleted_is_made_again(nodes, examples, tmp_path, caplog):
-    call = lambda: on_ray.clean(*examples.files, tmp_path / "r.parquet", bins=4, seed=5, settings=KEEP)
+    call = lambda: on_ray.score(*examples.files, tmp_path / "r.parquet", bins=4, seed=5, settings=KEEP)
     call()
     work = parts_of(tmp_path)
     before = {name: os.stat(work / name).st_mtime_ns for name in files_below(work)}
@@ -84,7 +84,7 @@ def test_only_a_part_that_was_deleted_is_made_again(nodes, examples, tmp_path, c
 
 def test_parts_of_another_run_are_not_used(nodes, examples, tmp_path):
     shared = on_ray.Settings(keep_work=True, work=tmp_path / "work")
-    run = lambda seed: on_ray.clean(*examples.files, tmp_path / f"{seed}.parquet", bins=2, seed=seed, settings=shared)
+    run = lambda seed: on_ray.score(*examples.files, tmp_path / f"{seed}.parquet", bins=2, seed=seed, settings=shared)
     run(5), run(6)
     assert (tmp_path / "5.parquet").read_bytes() == examples.bytes() != (tmp_path / "6.parquet").read_bytes()
     first, second = sorted((tmp_path / "work").iterdir(), key=os.path.getmtime)
@@ -98,7 +98,7 @@ def test_parts_of_another_run_are_not_used(nodes, examples, tmp_path):
 
 def test_inputs_that_changed_are_another_run(nodes, examples, tmp_path):
     files = [shutil.copy(path, tmp_path) for path in examples.files]
-    run = lambda: on_ray.clean(*files, tmp_path / "r.parquet", bins=2, seed=5, settings=KEEP)
+    run = lambda: on_ray.score(*files, tmp_path / "r.parquet", bins=2, seed=5, settings=KEEP)
     run()
     os.utime(files[1], ns=(1, 1))  # a clock that is decades behind: what is elsewhere is not older or newer, but other
     run()
@@ -107,11 +107,11 @@ def test_inputs_that_changed_are_another_run(nodes, examples, tmp_path):
 
 
 def test_a_task_that_runs_twice_writes_the_same_part(nodes, examples, tmp_path):
-    on_ray.clean(*examples.files, tmp_path / "r.parquet", bins=2, seed=5, settings=KEEP)
+    on_ray.score(*examples.files, tmp_path / "r.parquet", bins=2, seed=5, settings=KEEP)
     work = parts_of(tmp_path)
     part, rows = work / "bins/bin-00001.parquet", sorted(str(path) for path in (work / "rows").glob("rows-*"))
     before = part.read_bytes()
-    options = {"clean": examples.files[0], "noisy": examples.files[1], "seed": 5, "device": "cpu"}
+    options = {"clean": examples.files[0], "pool": examples.files[1], "seed": 5, "device": "cpu"}
     share = Share(Storage(), str(work), options, Columns(), tuple(rows))
     share.score(1)
     share.score(1)
@@ -121,7 +121,7 @@ def test_a_task_that_runs_twice_writes_the_same_part(nodes, examples, tmp_path):
 def test_a_driver_that_is_killed_is_resumed(nodes, slow, tmp_path):
     """Twice on the cluster, and then on one that the command starts for itself."""
     files, whole = slow
-    words = ["clean", "--clean", files[0], "--noisy", files[1], "--bins", "4", "--method", "gcn", "-o", "r.parquet"]
+    words = ["score", "--clean", files[0], "--pool", files[1], "--bins", "4", "--method", "gcn", "-o", "r.parquet"]
     environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
     n_parts = lambda: len(list(tmp_path.glob("r.parquet.parts/*/bins/*.parquet")))
     for ended_by in (signal.SIGKILL, signal.SIGINT, None):
@@ -159,10 +159,10 @@ def test_a_full_disk_is_an_error_that_says_so(nodes, examples, tmp_path):
     try:
         small = on_ray.Settings(work=disk)
         with pytest.raises(OSError, match=r"^rows 0 of 1: .*No space left on device"):
-            on_ray.clean(*examples.files, tmp_path / "r.parquet", bins=2, seed=5, settings=small)
+            on_ray.score(*examples.files, tmp_path / "r.parquet", bins=2, seed=5, settings=small)
         assert not [name for name in files_below(disk) if "rows" in name], "nothing half-written is left"
         subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
-        on_ray.clean(*examples.files, tmp_path / "r.parquet", bins=2, seed=5, settings=small)
+        on_ray.score(*examples.files, tmp_path / "r.parquet", bins=2, seed=5, settings=small)
     finally:
         subprocess.run(["umount", disk], check=True)
     assert (tmp_path / "r.parquet").read_bytes() == examples.bytes()

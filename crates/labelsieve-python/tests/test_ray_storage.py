@@ -8,7 +8,7 @@ import time
 import urllib.request
 
 import pytest
-from test_ray import captions, tars
+from test_ray import TINY, captions, tars
 
 import labelsieve
 import labelsieve.ray as on_ray
@@ -59,7 +59,7 @@ def fetched(storage, url, folder):
 def test_clean_and_train_go_from_s3_to_s3(nodes, s3, examples, tmp_path):
     clean, noisy, candidates = put(s3, examples.folder, "clean.parquet", "noisy.parquet", "candidates.parquet")
     settings = on_ray.Settings(storage_options=s3.options)
-    scored = on_ray.clean(clean, noisy, "s3://bucket/out/r.parquet", bins=3, seed=5, settings=settings)
+    scored = on_ray.score(clean, noisy, "s3://bucket/out/r.parquet", bins=3, seed=5, settings=settings)
     assert fetched(s3, "s3://bucket/out/r.parquet", tmp_path) == examples.bytes()
     assert scored["n_candidates"] == examples.summary["n_candidates"]
     assert s3.files_below("s3://bucket/out") == ["r.parquet"], "parts are removed at the end"
@@ -67,9 +67,9 @@ def test_clean_and_train_go_from_s3_to_s3(nodes, s3, examples, tmp_path):
     kept = on_ray.Settings(storage_options=s3.options, keep_work=True, work="s3://bucket/work")
     own = tmp_path / "r.parquet"  # from S3 to a disk, with parts on S3
     with pytest.warns(UserWarning, match="skipping .* without features in `s3://bucket/noisy.parquet`"):
-        on_ray.clean(clean, noisy, own, bins=3, candidates=candidates, method="similarity", settings=kept)
+        on_ray.score(clean, noisy, own, bins=3, candidates=candidates, method="similarity", settings=kept)
     with pytest.warns(UserWarning, match="skipping"):
-        labelsieve.clean_files(*examples.files, tmp_path / "single.parquet", method="similarity", device="cpu",
+        labelsieve.score_files(*examples.files, tmp_path / "single.parquet", method="similarity", device="cpu",
                                candidates=examples.folder / "candidates.parquet")  # fmt: skip
     assert own.read_bytes() == (tmp_path / "single.parquet").read_bytes()
     assert any(name.endswith("bins/bin-00002.parquet") for name in s3.files_below("s3://bucket/work"))
@@ -95,20 +95,20 @@ def test_match_and_embed_go_from_s3_to_s3(nodes, s3, examples, tmp_path):
     tars(tmp_path)
     put(s3, tmp_path, "00000.tar", "00001.tar")
     with pytest.warns(UserWarning, match="1 of 14 images were skipped; `s3://bucket/f.parquet.skipped.csv` says why"):
-        on_ray.embed("tiny-resnet10", "s3://bucket/*.tar", "s3://bucket/f.parquet", settings=settings)
+        on_ray.embed(TINY, "s3://bucket/*.tar", "s3://bucket/f.parquet", settings=settings)
     with pytest.warns(UserWarning, match="1 of 14 images were skipped"):
-        labelsieve.embed_files("tiny-resnet10", tmp_path / "0000[01].tar", tmp_path / "f.parquet", device="cpu")
+        labelsieve.embed_files(TINY, tmp_path / "0000[01].tar", tmp_path / "f.parquet", device="cpu")
     assert fetched(s3, "s3://bucket/f.parquet", tmp_path) == (tmp_path / "f.parquet").read_bytes()
 
 
 def test_a_key_that_is_refused_is_one_clear_error(nodes, s3, examples, tmp_path):
     nowhere = on_ray.Settings(storage_options={**KEYS, "endpoint_url": "http://127.0.0.1:9", "config_kwargs": {"retries": {"max_attempts": 1}}})
     with pytest.raises((OSError, ValueError, RuntimeError)) as refused:
-        on_ray.clean(examples.files[0], "s3://bucket/noisy.parquet", tmp_path / "r.parquet", settings=nowhere)
+        on_ray.score(examples.files[0], "s3://bucket/noisy.parquet", tmp_path / "r.parquet", settings=nowhere)
     assert "127.0.0.1:9" in str(refused.value) and len(str(refused.value).splitlines()) < 3
     with pytest.raises(FileNotFoundError, match="cannot open `s3://bucket/none.parquet`: there is no such file"):
         settings = on_ray.Settings(storage_options=s3.options)
-        on_ray.clean("s3://bucket/none.parquet", examples.files[1], tmp_path / "r.parquet", settings=settings)
+        on_ray.score("s3://bucket/none.parquet", examples.files[1], tmp_path / "r.parquet", settings=settings)
 
 
 def test_what_is_put_is_there_whole_or_not_at_all(s3, tmp_path, monkeypatch):

@@ -69,7 +69,7 @@ fn table(measure: &str, factor: f64) -> ResultTable {
         caption:
             "Mean and 95 % interval over five episodes; the best of each column is bold, the oracle apart."
                 .into(),
-        command: Some("labelsieve bench photos configs/sample.toml".into()),
+        command: Some("labelsieve-bench photos configs/sample.toml".into()),
         columns: SHOTS
             .map(|k| TableColumn::new(format!("k = {k}")).in_group("clean examples per class"))
             .to_vec(),

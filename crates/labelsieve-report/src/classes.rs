@@ -182,7 +182,7 @@ impl Classes {
         let is_open = |row: &&usize| self.decided.get(**row).and_then(Decision::relevance).is_none();
         let open = class.ranked.iter().filter(is_open).map(|&row| self.table.relevance[row]);
         let open: Vec<f32> = open.collect();
-        Doubts::new(self.method.as_ref(), &open, (class.clean.len(), class.ranked.len()))
+        Doubts::new(self.method.as_ref(), &open, class.clean.len(), class.ranked.len())
     }
 
     pub(crate) fn numbers(&self, class: &Class) -> ClassNumbers {

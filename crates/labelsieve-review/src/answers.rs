@@ -28,7 +28,7 @@ pub struct Overview {
     /// Whether any example has a caption.
     pub has_captions: bool,
     /// Where the last decision was made.
-    pub last: Option<Place>,
+    pub last: Option<CandidatePosition>,
     /// Candidates with a decision.
     pub n_decisions: usize,
     /// How often one can undo.
@@ -44,7 +44,7 @@ pub struct Overview {
 
 /// A candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct CandidatePosition {
     /// Number of its class.
     pub class: usize,
     /// Its row there.
@@ -98,11 +98,11 @@ pub struct ClassView<'a> {
     /// By which of them each was found; -1: nothing known.
     pub name: &'a [i32],
     /// Their relevance.
-    pub relevance: Shared<f32>,
+    pub relevance: SharedVec<f32>,
     /// Codes of their decisions.
     pub decision: Vec<u8>,
     /// The first row among the near-duplicates of each.
-    pub group: Shared<u32>,
+    pub group: SharedVec<u32>,
     /// The clean examples.
     pub clean: Vec<CleanView<'a>>,
 }
@@ -126,9 +126,9 @@ pub struct ScoresView {
     /// Grows whenever the relevance or the groups change.
     pub revision: u64,
     /// One number per candidate.
-    pub relevance: Shared<f32>,
+    pub relevance: SharedVec<f32>,
     /// The first row among the near-duplicates of each: known once the graph of the class was made.
-    pub group: Shared<u32>,
+    pub group: SharedVec<u32>,
 }
 
 /// Rows of a class in some order.
@@ -172,7 +172,7 @@ pub struct RowView<'a> {
     /// Its near-duplicates and itself.
     pub group: Vec<u32>,
     /// What was decided about it, the first decision first.
-    pub history: Vec<Past>,
+    pub history: Vec<PastDecision>,
 }
 
 /// A clean example and how like it a candidate is.
@@ -206,7 +206,7 @@ pub struct NeighbourView<'a> {
 
 /// A decision that was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Past {
+pub struct PastDecision {
     /// What was decided; `undecided` when a decision was withdrawn.
     #[serde(serialize_with = "decision_name")]
     pub decision: Option<Decision>,
@@ -218,7 +218,7 @@ pub struct Past {
 
 /// What a decision changed. It is on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Changed {
+pub struct DecisionChange {
     /// Always: what is not saved is an error.
     pub saved: bool,
     /// The class.
@@ -239,7 +239,7 @@ pub struct Changed {
 
 /// λ, once somebody chose it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Chosen {
+pub struct LambdaChoice {
     /// None: the default.
     pub lambda: Option<f32>,
     /// The command that makes the relevance permanent, with this λ.
@@ -259,9 +259,9 @@ pub struct CurvePoint {
 
 /// Numbers that the session keeps too.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shared<T>(pub std::sync::Arc<Vec<T>>);
+pub struct SharedVec<T>(pub std::sync::Arc<Vec<T>>);
 
-impl<T: Serialize> Serialize for Shared<T> {
+impl<T: Serialize> Serialize for SharedVec<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }

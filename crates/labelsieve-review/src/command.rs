@@ -28,16 +28,16 @@ pub(super) fn clean(
     let paths = [
         ("--clean", clean.map(|table| &table.path)),
         ("--class-text", files.class_text.as_ref()),
-        ("--noisy", Some(&files.noisy.path)),
+        ("--noisy", Some(&files.pool.path)),
         ("--clean-labels", clean.and_then(|table| table.columns.labels.as_ref())),
-        ("--noisy-labels", files.noisy.columns.labels.as_ref()),
+        ("--noisy-labels", files.pool.columns.labels.as_ref()),
         ("--candidates", files.candidates.as_ref()),
         ("--base", files.base.as_ref()),
     ];
     for (name, path) in paths.into_iter().filter_map(|(name, path)| Some((name, path?))) {
         option(name, path.as_os_str());
     }
-    let columns = &files.noisy.columns;
+    let columns = &files.pool.columns;
     let columns = [
         ("--embedding-column", &columns.embedding),
         ("--label-column", &columns.label),
@@ -45,7 +45,7 @@ pub(super) fn clean(
     ];
     // A column that only the pictures have is none of `clean`, which refuses options without effect.
     let can_name = |column: &str| {
-        let tables = clean.map(|table| &table.path).into_iter().chain([&files.noisy.path]);
+        let tables = clean.map(|table| &table.path).into_iter().chain([&files.pool.path]);
         tables.into_iter().any(|path| match path.extension().and_then(OsStr::to_str) {
             _ if path.is_dir() => column != "--embedding-column",
             ending => !matches!(ending, Some("npz" | "npy")),
@@ -148,7 +148,7 @@ mod tests {
         let files = PoolFiles {
             clean: Some(Table::new("c.npz")),
             class_text: None,
-            noisy: Table::new("my pool.parquet"),
+            pool: Table::new("my pool.parquet"),
             candidates: None,
             base: None,
             mixed: MixedNetworks::Refuse,
@@ -185,12 +185,12 @@ mod tests {
             let mut files = PoolFiles {
                 clean: Some(Table::new(clean)),
                 class_text: None,
-                noisy: Table::new(noisy),
+                pool: Table::new(noisy),
                 candidates: None,
                 base: None,
                 mixed: MixedNetworks::Refuse,
             };
-            files.noisy.columns.id = Some("uid".to_owned());
+            files.pool.columns.id = Some("uid".to_owned());
             super::clean(
                 &files,
                 &Method::Auto(Auto::default()),
@@ -209,7 +209,7 @@ mod tests {
         let files = PoolFiles {
             clean: Some(Table::new("c.npz")),
             class_text: None,
-            noisy: Table::new("n.npz"),
+            pool: Table::new("n.npz"),
             candidates: None,
             base: None,
             mixed: MixedNetworks::Refuse,

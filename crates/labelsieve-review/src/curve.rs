@@ -20,11 +20,11 @@ const MOST_POINTS: usize = 128;
 
 /// The curve, and the classes whose sums are out of date.
 pub(super) struct Curve {
-    state: Mutex<State>,
+    state: Mutex<CurveState>,
     changed: Condvar,
 }
 
-struct State {
+struct CurveState {
     points: Vec<CurvePoint>,
     stale: BTreeSet<usize>,
     is_closed: bool,
@@ -34,7 +34,7 @@ impl Curve {
     /// All of these classes still have to be summed up.
     pub(super) fn new(n_classes: usize) -> Curve {
         let stale = (0..n_classes).collect();
-        let state = State { points: Vec::new(), stale, is_closed: false };
+        let state = CurveState { points: Vec::new(), stale, is_closed: false };
         Curve { state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -54,7 +54,7 @@ impl Curve {
 
     /// Waits for a class to sum up; none when the session is over. `more`: whether others wait too.
     pub(super) fn next(&self) -> Option<(usize, bool)> {
-        let idle = |state: &mut State| state.stale.is_empty() && !state.is_closed;
+        let idle = |state: &mut CurveState| state.stale.is_empty() && !state.is_closed;
         let mut state = self.changed.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
         if state.is_closed {
             return None;
@@ -68,14 +68,14 @@ impl Curve {
         self.changed.notify_all();
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, CurveState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A class as it is now.
-pub(super) struct ClassNow {
-    learned: Arc<Learned>,
+pub(super) struct ClassSnapshot {
+    learned: Arc<ClassPrototype>,
     /// Its clean and its accepted examples.
     left_out: Features,
     /// Who they are.
@@ -92,7 +92,7 @@ enum Example {
 }
 
 /// What a class's prototype was at some moment.
-struct Learned {
+struct ClassPrototype {
     /// Over clean examples and, by relevance, candidates.
     sum: Vec<f32>,
     /// The sum at unit length, one row.
@@ -101,14 +101,14 @@ struct Learned {
     relevance: Vec<f32>,
 }
 
-impl ClassNow {
+impl ClassSnapshot {
     /// Of one class: its candidates with their relevance and decisions, by place.
     pub(super) fn new(
         clean: &Features,
         noisy: &Features,
         relevance: Vec<f32>,
         decisions: &[Option<Decision>],
-    ) -> Result<ClassNow> {
+    ) -> Result<ClassSnapshot> {
         let sum = WeightedClass::new(clean, noisy, &relevance)?.weighted_sum(|relevance| relevance);
         let accepted: Vec<usize> =
             (0..decisions.len()).filter(|&place| decisions[place] == Some(Decision::Accept)).collect();
@@ -116,8 +116,8 @@ impl ClassNow {
         let examples =
             examples.chain(accepted.iter().map(|&place| Example::Accepted(place as u32))).collect();
         let prototype = Features::new(sum.clone(), clean.dim())?;
-        Ok(ClassNow {
-            learned: Arc::new(Learned { sum, prototype, relevance }),
+        Ok(ClassSnapshot {
+            learned: Arc::new(ClassPrototype { sum, prototype, relevance }),
             left_out: clean.stack(&noisy.select(&accepted))?,
             examples,
         })
@@ -126,14 +126,14 @@ impl ClassNow {
 
 /// All classes, now and after each number of decisions.
 pub(super) struct History {
-    now: Vec<Option<ClassNow>>,
-    moments: Vec<Moment>,
+    now: Vec<Option<ClassSnapshot>>,
+    moments: Vec<HistoryPoint>,
 }
 
 /// The classes after so many decisions.
-struct Moment {
+struct HistoryPoint {
     n_decisions: usize,
-    classes: Vec<Arc<Learned>>,
+    classes: Vec<Arc<ClassPrototype>>,
     /// Whether examples were recognised, by class: nothing that happens later changes it.
     verdicts: HashMap<(usize, Example), bool>,
 }
@@ -144,29 +144,29 @@ impl History {
     }
 
     /// A class has changed.
-    pub(super) fn update(&mut self, class: usize, now: ClassNow) {
+    pub(super) fn update(&mut self, class: usize, now: ClassSnapshot) {
         self.now[class] = Some(now);
     }
 
     /// All points, with one for how things are now; none while a class is missing, or where there are fewer than two.
     pub(super) fn points(&mut self, n_decisions: usize) -> Result<Option<Vec<CurvePoint>>> {
-        let now: Vec<&ClassNow> = self.now.iter().flatten().collect();
+        let now: Vec<&ClassSnapshot> = self.now.iter().flatten().collect();
         if now.len() < self.now.len() || now.len() < 2 {
             return Ok(None);
         }
         // Gone: what was undone, and what as many decisions led to before.
         self.moments.retain(|moment| moment.n_decisions < n_decisions);
         let classes = now.iter().map(|class| class.learned.clone()).collect();
-        self.moments.push(Moment { n_decisions, classes, verdicts: HashMap::new() });
+        self.moments.push(HistoryPoint { n_decisions, classes, verdicts: HashMap::new() });
         thin_out(&mut self.moments);
         let points = self.moments.iter_mut().map(|moment| moment.point(&now)).collect::<Result<_>>()?;
         Ok(Some(points))
     }
 }
 
-impl Moment {
+impl HistoryPoint {
     /// The share of these examples that would have been recognised at this moment.
-    fn point(&mut self, now: &[&ClassNow]) -> Result<CurvePoint> {
+    fn point(&mut self, now: &[&ClassSnapshot]) -> Result<CurvePoint> {
         let classes = now.iter().enumerate();
         let all: Vec<(usize, usize)> =
             classes.flat_map(|(c, class)| (0..class.examples.len()).map(move |i| (c, i))).collect();
@@ -182,7 +182,7 @@ impl Moment {
         Ok(CurvePoint { n_decisions: self.n_decisions, accuracy, n_left_out })
     }
 
-    fn is_recognised(&self, c: usize, class: &ClassNow, i: usize) -> Result<bool> {
+    fn is_recognised(&self, c: usize, class: &ClassSnapshot, i: usize) -> Result<bool> {
         let own = &self.classes[c];
         let weight = match class.examples[i] {
             Example::Clean(_) => 1.0,
@@ -195,7 +195,7 @@ impl Moment {
 }
 
 /// Of too many, every second one goes, but never the first or the last.
-fn thin_out(moments: &mut Vec<Moment>) {
+fn thin_out(moments: &mut Vec<HistoryPoint>) {
     if moments.len() > MOST_POINTS {
         let last = moments.len() - 1;
         let mut at = 0..;
@@ -222,7 +222,7 @@ mod tests {
             let decisions: Vec<Option<Decision>> = (0..n).map(accepted).collect();
             let relevance =
                 (0..n).map(|i| if i < n_accepted { 1.0 } else { (i % 10) as f32 / 10.0 }).collect();
-            let now = ClassNow::new(&class.clean, &class.noisy, relevance, &decisions).unwrap();
+            let now = ClassSnapshot::new(&class.clean, &class.noisy, relevance, &decisions).unwrap();
             history.update(c, now);
         }
     }
@@ -260,9 +260,10 @@ mod tests {
         // Class north has one clean example north and one candidate east of relevance ½, class east one clean example
         // east. While nobody has accepted the candidate, north without it points north: east is closer, it is not recognised.
         let row = |x: f32, y: f32| Features::new(vec![x, y], 2).unwrap();
-        let north =
-            |relevance, decision| ClassNow::new(&row(0.0, 1.0), &row(1.0, 0.1), vec![relevance], &[decision]);
-        let east = ClassNow::new(&row(1.0, 0.0), &Features::empty(2), Vec::new(), &[]).unwrap();
+        let north = |relevance, decision| {
+            ClassSnapshot::new(&row(0.0, 1.0), &row(1.0, 0.1), vec![relevance], &[decision])
+        };
+        let east = ClassSnapshot::new(&row(1.0, 0.0), &Features::empty(2), Vec::new(), &[]).unwrap();
         let mut history = History::new(2);
         history.update(1, east);
         assert!(history.points(0).unwrap().is_none(), "a class is missing");

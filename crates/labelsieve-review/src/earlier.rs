@@ -9,13 +9,13 @@ use labelsieve_files::{DecisionJoin, DecisionRow, DecisionTable, counted};
 
 use super::Review;
 use super::contents::{Class, Contents};
-use super::decided::{Action, Change, Decided};
+use super::decisions::{Action, Change, DecisionState};
 
 /// What a file of decisions tells, as if everything had just been done: rows of one class and one moment are one action.
 /// A row that does not say when it was made is an action of its own, or else one undo would withdraw a whole spreadsheet.
 /// Rows about other candidates stay in the file and mean nothing here.
-pub(super) fn replay(contents: &Contents, table: &DecisionTable) -> Decided {
-    let mut decided = Decided::new(contents.classes.iter().map(|class| class.candidates.len()));
+pub(super) fn replay(contents: &Contents, table: &DecisionTable) -> DecisionState {
+    let mut decided = DecisionState::new(contents.classes.iter().map(|class| class.candidates.len()));
     let by_name: HashMap<&str, usize> =
         contents.classes.iter().enumerate().map(|(number, class)| (class.name.as_str(), number)).collect();
     let is_one_action =
@@ -96,7 +96,7 @@ pub(super) fn warn_of_unmatched(contents: &Contents, table: &DecisionTable, moni
 pub(super) fn warn_of_withdrawn(
     review: &Review,
     contents: &Contents,
-    decided: &Decided,
+    decided: &DecisionState,
     monitor: &dyn Monitor,
 ) {
     let fixed = |decision: Option<Decision>| decision.and_then(Decision::relevance);

@@ -4,14 +4,14 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
-use super::answers::{Changed, CurvePoint};
+use super::answers::{CurvePoint, DecisionChange};
 
 /// Something changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Event {
     /// Somebody decided, undid or redid.
-    Decisions(Changed),
+    Decisions(DecisionChange),
     /// A class is being scored again.
     Scoring {
         /// Which.

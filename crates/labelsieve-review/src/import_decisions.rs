@@ -25,7 +25,7 @@ pub struct ImportDecisions {
 
 /// What was added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Imported {
+pub struct ImportSummary {
     /// Decisions that were added, and withdrawals of earlier ones.
     pub n_new: usize,
     /// Decisions that the file had already.
@@ -46,7 +46,7 @@ pub struct Imported {
 
 impl ImportDecisions {
     /// Reads all files and adds what is new.
-    pub fn run(&self, monitor: &dyn Monitor) -> Result<Imported> {
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<ImportSummary> {
         OutputKind::Decisions.target(&self.output)?;
         self.check_words()?;
         Files::default()
@@ -83,7 +83,7 @@ impl ImportDecisions {
         merge::warn_of_overruled(&found.rows, (&before, &new), monitor);
         log.append(&new)?;
         log.close()?;
-        Ok(Imported {
+        Ok(ImportSummary {
             n_new: new.len(),
             n_known: found.rows.len() - new.len(),
             n_accept: counts.n_accept,

@@ -6,28 +6,28 @@
 //! [`server`] puts HTTP around it, and [`import`] reads decisions that were made in other tools.
 
 mod answers;
+mod cache;
 mod command;
 mod contents;
 mod curve;
-mod decided;
+mod decisions;
 mod earlier;
 mod events;
 pub mod import;
 pub mod import_decisions;
 mod job;
-mod kept;
 mod order;
 mod pictures;
 mod queue;
 mod ready;
-mod refused;
+mod refusal;
 mod scores;
 pub mod server;
 mod session;
 
 pub use answers::{
-    BestClean, Changed, Chosen, ClassSummary, ClassView, CleanView, Counts, CurvePoint, NeighbourView,
-    OrderView, Overview, Past, Place, RowView, ScoresView, Shared,
+    BestClean, CandidatePosition, ClassSummary, ClassView, CleanView, Counts, CurvePoint, DecisionChange,
+    LambdaChoice, NeighbourView, OrderView, Overview, PastDecision, RowView, ScoresView, SharedVec,
 };
 pub use events::{Event, Listener};
 pub use import::{
@@ -36,6 +36,6 @@ pub use import::{
 pub use job::{MEMORY, Review};
 pub use labelsieve_networks::images::BrowserImage;
 pub use pictures::Picture;
-pub use refused::Refused;
+pub use refusal::Refusal;
 pub use server::{Address, Error, Server, Stop};
-pub use session::{Closed, Order, Session};
+pub use session::{Order, Session, SessionSummary};

@@ -6,8 +6,8 @@ use labelsieve_files::DataError;
 use labelsieve_files::work::Result;
 use labelsieve_networks::images::BrowserImage;
 
+use super::cache::Cache;
 use super::contents::Contents;
-use super::kept::Kept;
 
 /// Longest side of a thumbnail.
 const SIDE: usize = 192;
@@ -26,11 +26,11 @@ pub enum Picture {
 }
 
 /// Thumbnails that were asked for lately.
-pub(super) struct Thumbnails(Kept<Picture>);
+pub(super) struct Thumbnails(Cache<Picture>);
 
 impl Default for Thumbnails {
     fn default() -> Thumbnails {
-        Thumbnails(Kept::new(MOST_BYTES))
+        Thumbnails(Cache::new(MOST_BYTES))
     }
 }
 

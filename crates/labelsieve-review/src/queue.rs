@@ -8,15 +8,15 @@ use labelsieve_numerics::Watch;
 /// Classes that wait, and the one that is worked on.
 #[derive(Default)]
 pub(super) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     /// The last one is next.
     waiting: Vec<Request>,
-    running: Option<Running>,
+    running: Option<RunningRequest>,
     is_closed: bool,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Request {
     pub(super) since: Instant,
 }
 
-struct Running {
+struct RunningRequest {
     request: Request,
     watch: Arc<Watch>,
     /// Whether new decisions make the work useless.
@@ -70,14 +70,14 @@ impl Queue {
     /// Waits for the next request; none when the session is over.
     pub(super) fn next(&self) -> Option<(Request, Arc<Watch>)> {
         let state = self.lock();
-        let idle = |state: &mut State| state.waiting.is_empty() && !state.is_closed;
+        let idle = |state: &mut QueueState| state.waiting.is_empty() && !state.is_closed;
         let mut state = self.changed.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner);
         if state.is_closed {
             return None;
         }
         let request = state.waiting.pop()?;
         let watch = Arc::new(Watch::new());
-        state.running = Some(Running { request, watch: watch.clone(), depends_on_decisions: false });
+        state.running = Some(RunningRequest { request, watch: watch.clone(), depends_on_decisions: false });
         Some((request, watch))
     }
 
@@ -115,7 +115,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

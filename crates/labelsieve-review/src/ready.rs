@@ -10,7 +10,7 @@ use labelsieve_files::inputs::tables::load;
 use labelsieve_files::work::{Error, Monitor, Result};
 use labelsieve_jobs::device::OpenDevice;
 use labelsieve_jobs::inputs::pools::{ClassRows, PoolFiles, Pools};
-use labelsieve_jobs::scoring::{Scored, Scoring, without};
+use labelsieve_jobs::scoring::{ClassRelevance, Scoring, without};
 use labelsieve_numerics::Watch;
 
 use super::contents::{Class, Contents};
@@ -32,7 +32,7 @@ pub(super) struct Candidates {
     pub(super) features: Features,
     /// The row of each in the review, if the relevance file has it.
     pub(super) row_of: Vec<Option<u32>>,
-    /// Which were left out, as [`Scored::copies`].
+    /// Which were left out, as [`ClassRelevance::copies`].
     copies: Vec<usize>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Ready {
     pub(super) place_of: Vec<Option<u32>>,
     /// The first place of each place's near-duplicates.
     groups: Vec<u32>,
-    /// Places that are no part of the pool, as [`Scored::copies`].
+    /// Places that are no part of the pool, as [`ClassRelevance::copies`].
     copies: Vec<usize>,
     /// Of each candidate in the graph.
     pub(super) n_neighbours: usize,
@@ -82,7 +82,7 @@ impl Scorer {
         }
         let clean: Result<Vec<Features>> =
             pools.classes.iter().map(|class| load(&pools.clean, &class.clean)).collect();
-        let pool_sizes = pools.classes.iter().map(|class| class.noisy.len()).collect();
+        let pool_sizes = pools.classes.iter().map(|class| class.pool.len()).collect();
         Ok(Scorer { numbers, clean: clean?, pool_sizes, device, seed: contents.settings.seed, pools })
     }
 
@@ -136,7 +136,7 @@ impl Scorer {
         method: &Method,
         decisions: &[Option<Decision>],
         watch: &Watch,
-    ) -> Result<Scored> {
+    ) -> Result<ClassRelevance> {
         let names: Vec<&str> = self.pools.classes.iter().map(|class| class.name.as_str()).collect();
         let scoring = Scoring {
             method,
@@ -173,12 +173,12 @@ impl Scorer {
     /// Reads the candidates of a class that `clean` scores, in its order. Whoever counts places counts these.
     pub(super) fn candidates(&self, class: usize, contents: &Contents) -> Result<Candidates> {
         let (rows, of) = (&self.pools.classes[self.numbers[class]], &contents.classes[class]);
-        let features = load(&self.pools.noisy, &rows.noisy)?;
+        let features = load(&self.pools.pool, &rows.pool)?;
         let copies = identical_rows(self.clean(class), &features);
-        let places = rows.noisy.iter().enumerate();
+        let places = rows.pool.iter().enumerate();
         let row_of = places
             .filter(|(place, _)| copies.binary_search(place).is_err())
-            .map(|(_, &row)| of.row_of_id(contents, &self.pools.noisy.ids.get(row)))
+            .map(|(_, &row)| of.row_of_id(contents, &self.pools.pool.ids.get(row)))
             .collect();
         Ok(Candidates { features: without(features, &copies), row_of, copies })
     }
@@ -226,7 +226,7 @@ impl Class {
 /// Every candidate that can be decided must be one that is scored.
 fn check_candidates(pools: &Pools, rows: &ClassRows, class: &Class, contents: &Contents) -> Result<()> {
     let found: HashSet<u32> =
-        rows.noisy.iter().filter_map(|&row| contents.example(&pools.noisy.ids.get(row))).collect();
+        rows.pool.iter().filter_map(|&row| contents.example(&pools.pool.ids.get(row))).collect();
     match class.candidates.iter().find(|example| !found.contains(example)) {
         None => Ok(()),
         Some(&missing) => Err(Error::input(
@@ -234,7 +234,7 @@ fn check_candidates(pools: &Pools, rows: &ClassRows, class: &Class, contents: &C
                 "candidate `{}` of `{}` has no features in `{}`",
                 contents.id(missing),
                 class.name,
-                pools.noisy.path.display()
+                pools.pool.path.display()
             ),
             "give the same --clean, --noisy and --candidates as to `labelsieve clean`",
         )),

@@ -5,7 +5,7 @@ use labelsieve_files::inputs::same_network::MixedNetworks;
 use labelsieve_files::inputs::tables::Table;
 use labelsieve_files::work::Silent;
 use labelsieve_files::{write_csv, write_npy_f32};
-use labelsieve_jobs::clean::{Clean, Share};
+use labelsieve_jobs::score::{Score, Share};
 use labelsieve_networks::image_files::PictureSources;
 use labelsieve_numerics::Device;
 
@@ -27,12 +27,12 @@ fn a_class_from_disk_and_one_in_memory_number_candidates_alike_although_one_is_a
     let files = PoolFiles {
         clean: Some(write(folder.path(), "clean.npy", "c", &[[1.0, 0.0]])),
         class_text: None,
-        noisy: write(folder.path(), "noisy.npy", "n", &[[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]),
+        pool: write(folder.path(), "noisy.npy", "n", &[[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]),
         candidates: None,
         base: None,
         mixed: MixedNetworks::Refuse,
     };
-    let clean = Clean {
+    let score = Score {
         files: files.clone(),
         decisions: None,
         method: Method::gcn(),
@@ -43,9 +43,9 @@ fn a_class_from_disk_and_one_in_memory_number_candidates_alike_although_one_is_a
         memory: None,
         recall: None,
     };
-    clean.run(&Silent::default()).unwrap();
+    score.run(&Silent::default()).unwrap();
     let silent = Silent::default();
-    let contents = Contents::open(&clean.output, &PictureSources::default(), &silent).unwrap();
+    let contents = Contents::open(&score.output, &PictureSources::default(), &silent).unwrap();
     let device = labelsieve_jobs::device::open(Device::Cpu, &silent).unwrap();
     let scorer = Scorer::open(&files, &contents, device, &silent).unwrap();
     let ready = scorer.ready(0, &contents, &Method::gcn(), &Watch::new()).unwrap();

@@ -1,4 +1,4 @@
-//! What a person said about a candidate.
+//! A person's decisions on candidates, and how they fix relevance.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,8 +6,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::model::{ClassProblem, Relevance};
 
-/// A person's decision on one candidate of a class. It changes what the candidate is to the models, never the pool: see
+/// A person's decision on one candidate of a class. It changes how models treat the candidate, never the pool: see
 /// [`ClassProblem::with_decisions`](crate::ClassProblem::with_decisions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -17,12 +18,12 @@ pub enum Decision {
     Accept,
     /// It does not.
     Reject,
-    /// The person looked and could not tell: the models treat it as one that nobody has looked at.
+    /// The person could not decide: models treat it as undecided.
     Unsure,
 }
 
 impl Decision {
-    /// All of them.
+    /// Every decision.
     pub const ALL: [Decision; 3] = [Decision::Accept, Decision::Reject, Decision::Unsure];
 
     /// The word in files and on the command line.
@@ -34,13 +35,38 @@ impl Decision {
         }
     }
 
-    /// The relevance that it fixes, whatever a model says.
+    /// The relevance that it fixes regardless of the model.
     pub fn relevance(self) -> Option<f32> {
         match self {
             Decision::Accept => Some(1.0),
             Decision::Reject => Some(0.0),
             Decision::Unsure => None,
         }
+    }
+}
+
+impl ClassProblem<'_> {
+    /// The decision on noisy example `i`.
+    pub fn decision(&self, i: usize) -> Option<Decision> {
+        self.decisions.get(i).copied().flatten()
+    }
+
+    /// The noisy examples with this decision, in order.
+    pub fn decided(&self, decision: Decision) -> Vec<usize> {
+        (0..self.decisions.len()).filter(|&i| self.decisions[i] == Some(decision)).collect()
+    }
+
+    /// The relevance by a model, overridden by the decisions.
+    pub fn settle(&self, mut relevance: Relevance) -> Relevance {
+        let probability = relevance.probability.as_deref_mut().unwrap_or_default();
+        for numbers in [&mut relevance.noisy[..], probability] {
+            for (number, decision) in numbers.iter_mut().zip(self.decisions) {
+                if let Some(fixed) = decision.and_then(Decision::relevance) {
+                    *number = fixed;
+                }
+            }
+        }
+        relevance
     }
 }
 

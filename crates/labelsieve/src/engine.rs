@@ -1,32 +1,23 @@
-//! What does the work: an engine scores the pools of many classes and learns from them, in whatever order and on whatever
-//! device suits it.
+//! Engines: an engine scores the pools of many classes and learns from them, in the order and on the device that suit it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
 use crate::error::{Error, Result};
 use crate::features::Features;
-use crate::graph::{Affinity, NoisyGraph};
-use crate::model::{ClassProblem, NoisyPool, Relevance};
-use crate::relevance::{Auto, Centred, Method};
+use crate::graph::{Affinity, NoisyGraph, NoisyPool};
+pub use crate::model::Job;
+use crate::model::{ClassProblem, Relevance};
+use crate::relevance::{Auto, Method, SharedInputs};
 use crate::schedule::{LARGE, map_classes};
-
-/// One class to be scored.
-#[derive(Clone, Copy)]
-pub struct Job<'a> {
-    /// Its examples.
-    pub problem: ClassProblem<'a>,
-    /// The seed of its random numbers.
-    pub seed: u64,
-}
 
 /// Scores many classes at once, and learns from the scores.
 pub trait Engine: Send + Sync {
     /// Candidates that several jobs will share, with the part of their graph that no clean example changes, if the method
     /// reads it.
     fn pool(&self, method: &Method, features: Features) -> Result<NoisyPool> {
-        method.build()?; // refuses bad settings
+        method.build()?; // rejects invalid settings
         match method.neighbours(features.len()) {
             Some(count) => {
                 let graph = self.noisy_graph(&features, count)?;
@@ -36,18 +27,19 @@ pub trait Engine: Send + Sync {
         }
     }
 
-    /// Whether `auto` is scored part by part, so that a pool with its graph ([`Engine::pool`]) saves the search of every part but one.
+    /// Whether `auto` is scored part by part, so that a pool with its graph ([`Engine::pool`]) saves the search of every part but
+    /// one.
     fn scores_in_parts(&self) -> bool {
         false
     }
 
-    /// That part of the graph, with `count` neighbours each.
+    /// The graph of the candidates alone, with `count` neighbours each.
     fn noisy_graph(&self, noisy: &Features, count: usize) -> Result<NoisyGraph> {
         Ok(NoisyGraph::new(noisy, count))
     }
 
-    /// The relevance of each job's pool, in order. `finished` is told a job's position and result as soon as it is
-    /// done, from any thread, so that nothing finished is lost when the rest is not.
+    /// The relevance of each job's pool, in order. `finished` is called with a job's position and result as soon as it is
+    /// done, from any thread, so that finished results are not lost if a later job fails.
     fn relevance(
         &self,
         method: &Method,
@@ -97,18 +89,18 @@ impl Engine for Cpu {
     }
 }
 
-/// Jobs over one pool together where that saves work, the others by themselves. Jobs over small pools keep to one thread
-/// each, so there are groups enough for all threads.
+/// Groups jobs over one pool where that saves work; other jobs are alone. Jobs over small pools use one thread each, so groups
+/// of them are kept small enough to occupy all threads.
 fn groups(method: &Method, jobs: &[Job]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut group_of: HashMap<*const NoisyPool, usize> = HashMap::new();
     let is_small = |job: &Job| job.problem.noisy.features().len() < LARGE;
     let n_small = jobs.iter().filter(|&job| is_small(job)).count();
-    let most_small = n_small.div_ceil(2 * rayon::current_num_threads());
+    let max_small = n_small.div_ceil(2 * rayon::current_num_threads());
     for (i, job) in jobs.iter().enumerate() {
         let pool = std::ptr::from_ref(job.problem.noisy);
-        let most = if is_small(job) { most_small } else { usize::MAX };
-        let open = group_of.get(&pool).copied().filter(|&group| groups[group].len() < most);
+        let max_jobs = if is_small(job) { max_small } else { usize::MAX };
+        let open = group_of.get(&pool).copied().filter(|&group| groups[group].len() < max_jobs);
         match open {
             Some(group) => groups[group].push(i),
             None => groups.push(vec![i]),
@@ -120,53 +112,8 @@ fn groups(method: &Method, jobs: &[Job]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// What the parts of `auto` share, per job: centred features and the graph.
-struct Ready {
-    centred: Vec<Option<Centred>>,
-    graphs: Vec<Option<(usize, Arc<Affinity>)>>,
-}
-
-impl Ready {
-    fn new(engine: &dyn Engine, auto: &Auto, jobs: &[Job]) -> Result<Ready> {
-        let centred =
-            jobs.iter().map(|job| Centred::of(&job.problem)).collect::<Result<Vec<Option<Centred>>>>()?;
-        let mut ready = Ready { centred, graphs: Vec::new() };
-        let graph = |job: &Job| {
-            let problem = &job.problem;
-            let noisy = problem.noisy.features();
-            if auto.parts(problem).len() < 2 || noisy.is_empty() {
-                return Ok(None); // one part makes its own
-            }
-            problem.watch().check()?;
-            let count = auto.neighbours(noisy.len());
-            let neighbours = match problem.noisy.ready_graph(count) {
-                Some(graph) => graph.insert(problem.clean, noisy),
-                None => engine.noisy_graph(noisy, count)?.insert(problem.clean, noisy),
-            };
-            Ok(Some((count, Arc::new(Affinity::reciprocal(&neighbours)))))
-        };
-        ready.graphs = ready.jobs(jobs).iter().map(graph).collect::<Result<Vec<_>>>()?;
-        Ok(ready)
-    }
-
-    fn jobs<'a>(&'a self, jobs: &[Job<'a>]) -> Vec<Job<'a>> {
-        let of_job = |(i, job): (usize, &Job<'a>)| {
-            let problem = match &self.centred[i] {
-                Some(centred) => centred.problem(&job.problem),
-                None => job.problem,
-            };
-            let problem = match self.graphs.get(i) {
-                Some(Some((count, graph))) => problem.with_affinity(*count, graph),
-                _ => problem,
-            };
-            Job { problem, ..*job }
-        };
-        jobs.iter().enumerate().map(of_job).collect()
-    }
-}
-
-/// `auto` on an engine that scores one method at a time: every part of it for all jobs that have this part, and a job is put
-/// together and reported as soon as its last part is there.
+/// Scores `auto` on an engine that scores one method at a time: each part for all jobs that have it. A job's parts are combined
+/// and reported as soon as its last part is done.
 #[doc(hidden)] // for our own crates
 pub fn relevance_in_parts(
     engine: &dyn Engine,
@@ -174,40 +121,53 @@ pub fn relevance_in_parts(
     jobs: &[Job],
     finished: &(dyn Fn(usize, &Relevance) + Sync),
 ) -> Result<Vec<Relevance>> {
-    let ready = Ready::new(engine, auto, jobs)?;
-    let jobs = &ready.jobs(jobs)[..];
+    let affinity = |problem: &ClassProblem, count: usize| {
+        let noisy = problem.noisy.features();
+        let neighbours = match problem.noisy.ready_graph(count) {
+            Some(graph) => graph.insert(problem.clean, noisy),
+            None => engine.noisy_graph(noisy, count)?.insert(problem.clean, noisy),
+        };
+        Ok(Arc::new(Affinity::reciprocal(&neighbours)))
+    };
+    let inputs = jobs.iter().map(|job| SharedInputs::new(auto, &job.problem, affinity));
+    let inputs = inputs.collect::<Result<Vec<SharedInputs>>>()?;
+    let mut prepared = Vec::with_capacity(jobs.len());
+    for (job, inputs) in jobs.iter().zip(&inputs) {
+        prepared.push(Job { problem: inputs.problem(&job.problem), seed: job.seed });
+    }
+    let jobs = prepared;
     let parts: Vec<Vec<Method>> = jobs.iter().map(|job| auto.parts(&job.problem)).collect();
-    let most = parts.iter().map(Vec::len).max().unwrap_or(0);
-    let said: Vec<Mutex<Vec<Relevance>>> = jobs.iter().map(|_| Mutex::default()).collect();
+    let max_parts = parts.iter().map(Vec::len).max().unwrap_or(0);
+    let part_results: Vec<Mutex<Vec<Relevance>>> = jobs.iter().map(|_| Mutex::default()).collect();
     let results: Mutex<Vec<Option<Relevance>>> = Mutex::new(vec![None; jobs.len()]);
     let failure: Mutex<Option<Error>> = Mutex::default();
-    let is_said = |job: usize, relevance: &Relevance| {
-        let mut said = said[job].lock().unwrap_or_else(PoisonError::into_inner);
-        said.push(relevance.clone());
-        if said.len() < parts[job].len() {
+    let part_is_done = |job: usize, relevance: &Relevance| {
+        let mut part_results = lock(&part_results[job]);
+        part_results.push(relevance.clone());
+        if part_results.len() < parts[job].len() {
             return;
         }
-        match auto.combine(&jobs[job].problem, &std::mem::take(&mut *said)) {
+        match auto.combine(&jobs[job].problem, &std::mem::take(&mut *part_results)) {
             Ok(relevance) => {
                 finished(job, &relevance);
-                results.lock().unwrap_or_else(PoisonError::into_inner)[job] = Some(relevance);
+                lock(&results)[job] = Some(relevance);
             }
             Err(error) => {
-                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                lock(&failure).get_or_insert(error);
             }
         }
     };
     // Parts by how many are still to follow: a job's last part comes in the last of these rounds, and the work of all the
     // others is behind it.
-    for left in (0..most).rev() {
-        let part = |job: usize| parts[job].len().checked_sub(left + 1).map(|at| &parts[job][at]);
+    for n_left in (0..max_parts).rev() {
+        let part = |job: usize| parts[job].len().checked_sub(n_left + 1).map(|at| &parts[job][at]);
         let mut open: Vec<usize> = (0..jobs.len()).filter(|&job| part(job).is_some()).collect();
         while let Some(method) = open.first().and_then(|&job| part(job)) {
-            let (alike, rest) = open.iter().partition(|&&job| part(job) == Some(method));
-            let alike: Vec<usize> = alike;
-            let of_part: Vec<Job> = alike.iter().map(|&job| jobs[job]).collect();
-            engine.relevance(method, &of_part, &|i, relevance| is_said(alike[i], relevance))?;
-            open = rest;
+            let same_part: Vec<usize> =
+                open.iter().copied().filter(|&job| part(job) == Some(method)).collect();
+            let part_jobs: Vec<Job> = same_part.iter().map(|&job| jobs[job]).collect();
+            engine.relevance(method, &part_jobs, &|i, relevance| part_is_done(same_part[i], relevance))?;
+            open.retain(|&job| part(job) != Some(method));
         }
     }
     if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -215,6 +175,10 @@ pub fn relevance_in_parts(
     }
     let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(results.into_iter().map(|result| result.expect("every part was scored")).collect())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

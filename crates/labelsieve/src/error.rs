@@ -1,6 +1,6 @@
 //! The one error type of the method.
 
-/// What the method refuses.
+/// The ways in which the method can fail.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     /// A feature is not a number, or infinite.
@@ -13,7 +13,7 @@ pub enum Error {
         /// The offending value.
         value: f32,
     },
-    /// Two sets of features that must share a space do not.
+    /// Two sets of features differ in width but must share a space.
     #[error("{what} has {found} columns, but {reference} has {expected}")]
     Width {
         /// The set with the wrong width.
@@ -28,7 +28,7 @@ pub enum Error {
     /// A buffer whose length does not fit its shape.
     #[error("{what}: expected {expected} values, found {found}")]
     Length {
-        /// What the buffer holds.
+        /// The contents of the buffer.
         what: &'static str,
         /// The length its shape asks for.
         expected: usize,
@@ -48,7 +48,7 @@ pub enum Error {
         /// The value given.
         found: String,
     },
-    /// A linear classifier tells a class from others, and there are none.
+    /// A linear classifier separates a class from others, but none were given.
     #[error("linear needs examples of other classes, found none")]
     NoOtherClass,
     /// Work that was stopped, or an array that found no space.
@@ -69,8 +69,13 @@ impl Error {
     }
 }
 
+/// Checks that `what` has as many values as its shape asks for.
+pub(crate) fn check_len(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if found == expected { Ok(()) } else { Err(Error::Length { what, expected, found }) }
+}
+
 /// Checks a setting once, where it enters: `check(lambda > 0.0, "lambda", "a positive number", lambda)?`.
-pub(crate) fn check(
+pub fn check(
     holds: bool,
     name: &'static str,
     expected: &'static str,

@@ -1,16 +1,16 @@
-//! Examples as the method sees them: rows of unit length.
+//! Features: examples as rows of unit length.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use labelsieve_numerics::kernels::RowSlice;
-use labelsieve_numerics::scratch::{Access, Lent, Pages, Scratch, streamed};
+use labelsieve_numerics::scratch::{Access, BorrowedArray, Pages, Scratch, streamed};
 
 use crate::error::{Error, Result};
 
 /// N examples of d numbers each, row by row. Every row has unit length; a row of zeros stays zero.
 ///
-/// The constructors are the only way in, so nothing behind them checks for NaN, infinities or lengths again.
+/// The constructors guarantee that, so no other code checks for NaN, infinities or lengths.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Features {
     data: Numbers,
@@ -19,10 +19,10 @@ pub struct Features {
 }
 
 /// Memory owned elsewhere, e.g. a numpy array.
-pub type SharedNumbers = Arc<dyn Lent<f32>>;
+pub type SharedNumbers = Arc<dyn BorrowedArray<f32>>;
 
-/// How far from 1 the length of a row may be and still count as 1: a few roundings of `f32`. Such rows are left as they
-/// are, so that normalising twice changes nothing and rows in shared memory need no copy.
+/// Rows whose length differs from 1 by at most this, a few roundings of `f32`, are left unchanged, so that normalising twice
+/// changes nothing and rows in shared memory need no copy.
 const UNIT: f64 = 1e-6;
 
 impl Features {
@@ -51,8 +51,8 @@ impl Features {
         Features { data: Numbers::Shared(data), dim, n_zero }
     }
 
-    /// Uses rows where they are if each has unit length already; else works on a normalised copy. The same features
-    /// either way. The owner must not change the numbers while they are in use.
+    /// Uses rows in place if each has unit length already, else a normalised copy. The features are the same either way. The
+    /// owner must not change the numbers while they are in use.
     pub fn shared(data: SharedNumbers, dim: usize) -> Result<Features> {
         match Features::lent(Arc::clone(&data), dim)? {
             Some(features) => Ok(features),
@@ -60,7 +60,7 @@ impl Features {
         }
     }
 
-    /// Uses rows where they are, if each has unit length already.
+    /// Uses rows in place; none unless each has unit length already.
     pub fn lent(data: SharedNumbers, dim: usize) -> Result<Option<Features>> {
         let values = (*data).as_ref();
         check_shape(values, dim)?;
@@ -83,7 +83,7 @@ impl Features {
         matches!(self.data, Numbers::Owned(_))
     }
 
-    /// No examples at all, in a space of `dim` numbers.
+    /// No examples, of `dim` numbers each.
     pub fn empty(dim: usize) -> Features {
         Features { data: Numbers::Owned(Vec::new()), dim: dim.max(1), n_zero: 0 }
     }
@@ -103,7 +103,7 @@ impl Features {
         self.dim
     }
 
-    /// How many rows are all zero: similar to nothing, neighbours of nobody.
+    /// Number of all-zero feature vectors, which have no direction and no neighbours.
     pub fn n_zero(&self) -> usize {
         self.n_zero
     }
@@ -123,28 +123,28 @@ impl Features {
         &self.data[rows.start * self.dim..rows.end * self.dim]
     }
 
-    /// Says that these rows are not needed for a while: where somebody else owns their memory, it may be used for other things.
+    /// Hints that these rows are not needed for a while, so that the owner of their memory may reuse it.
     pub fn release(&self, rows: Range<usize>) {
         if let Numbers::Shared(numbers) = &self.data {
             numbers.release(rows.start * self.dim..rows.end * self.dim);
         }
     }
 
-    /// Says that these rows will be read soon.
+    /// Hints that these rows will be read soon.
     pub(crate) fn fetch(&self, rows: Range<usize>) {
         if let Numbers::Shared(numbers) = &self.data {
             numbers.fetch(rows.start * self.dim..rows.end * self.dim);
         }
     }
 
-    /// Says how rows will be read from now on, where somebody else owns their memory.
+    /// Hints at how shared rows will be accessed from now on.
     pub(crate) fn expect(&self, access: Access) {
         if let Numbers::Shared(numbers) = &self.data {
             numbers.expect(access);
         }
     }
 
-    /// All examples, in order, each released soon after it was seen.
+    /// All examples, in order, each released soon after it was read.
     pub fn pass(&self) -> impl Iterator<Item = &[f32]> {
         let stretches = streamed(self.len(), self.dim * size_of::<f32>()).map(Some).chain([None]);
         let mut before = 0..0;
@@ -169,7 +169,9 @@ impl Features {
 
     /// As [`Features::select`], with the rows, which are in ascending order, in a scratch space.
     pub fn select_in(&self, rows: &[usize], scratch: &dyn Scratch) -> Result<Features> {
-        let (dim, mut data, mut n_zero) = (self.dim, scratch.floats(rows.len() * self.dim)?, 0);
+        let dim = self.dim;
+        let mut data = scratch.floats(rows.len() * self.dim)?;
+        let mut n_zero = 0;
         for part in streamed(rows.len(), dim * size_of::<f32>()) {
             let out = &mut (*data).as_mut()[part.start * dim..part.end * dim];
             for (&i, out) in rows[part.clone()].iter().zip(out.chunks_exact_mut(dim)) {
@@ -191,13 +193,14 @@ impl Features {
         Ok(Features { data: Numbers::Owned(data), dim: self.dim, n_zero: self.n_zero + other.n_zero })
     }
 
-    /// Adds a row that came out of another `Features`.
-    pub(crate) fn push(&mut self, row: &[f32]) {
+    /// Appends a row from another `Features`.
+    #[doc(hidden)] // for our own crates
+    pub fn push(&mut self, row: &[f32]) {
         self.data.owned().extend_from_slice(row);
         self.n_zero += usize::from(row.iter().all(|&v| v == 0.0));
     }
 
-    /// Refuses `other` unless it lives in the same space.
+    /// An error unless `other` has the same width.
     pub fn check_width(&self, what: &'static str, other: &Features, reference: &'static str) -> Result<()> {
         if other.dim == self.dim {
             Ok(())
@@ -206,14 +209,14 @@ impl Features {
         }
     }
 
-    /// Rows that came out of another `Features` and so need no second normalisation, which could move a bit.
+    /// Rows from another `Features`; normalising them again could change a bit.
     fn from_normalised(data: Vec<f32>, dim: usize) -> Features {
         let n_zero = data.chunks_exact(dim).filter(|row| row.iter().all(|&v| v == 0.0)).count();
         Features { data: Numbers::Owned(data), dim, n_zero }
     }
 }
 
-/// The numbers of all rows, here or elsewhere.
+/// The numbers of all rows, owned or shared.
 #[derive(Clone)]
 enum Numbers {
     Owned(Vec<f32>),
@@ -257,7 +260,7 @@ impl std::fmt::Debug for Numbers {
     }
 }
 
-/// Normalises rows, of which the first is row `first`; returns how many are zero.
+/// Normalises rows in place and returns how many are zero. `first`: the number of the first row, for errors.
 fn normalise(data: &mut [f32], dim: usize, first: usize) -> Result<usize> {
     let mut n_zero = 0;
     for (row, values) in data.chunks_exact_mut(dim).enumerate() {

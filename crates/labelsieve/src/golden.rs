@@ -1,8 +1,7 @@
 //! Reads the values under `tests/golden`, which independent Python made (`make_golden.py` there says how).
 
+use labelsieve::Features;
 use serde_json::Value;
-
-use crate::features::Features;
 
 /// A golden file by name.
 pub(crate) fn read(name: &str) -> Value {

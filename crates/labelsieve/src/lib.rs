@@ -16,8 +16,11 @@
 //! ```
 //!
 //! The folders are the pipeline: [`graph`] connects the examples of a
-//! class, [`relevance`] scores them, [`ordering`] says which of them a person should look at, [`classifier`] learns from the
+//! class, [`relevance`] scores them, [`ordering`] chooses those to review first, [`classifier`] learns from the
 //! weighted examples, [`evaluation`] measures the result. [`ClassProblem`], [`RelevanceModel`] and [`Classifier`] in `model.rs` are the centre.
+
+#[cfg(test)]
+extern crate self as labelsieve; // tests that `labelsieve-bench` shares name this crate
 
 pub mod classifier;
 mod decision;
@@ -37,7 +40,10 @@ pub mod schedule;
 pub mod synthetic;
 
 pub use decision::Decision;
+#[doc(hidden)] // for our own crates
+pub use error::check;
 pub use error::{Error, Result};
 pub use features::{Features, SharedNumbers};
-pub use model::{ClassProblem, Classifier, NoisyPool, Relevance, RelevanceModel, Scores};
+pub use graph::NoisyPool;
+pub use model::{ClassProblem, Classifier, Relevance, RelevanceModel, Scores};
 pub use relevance::Method;

@@ -1,11 +1,11 @@
-//! Which class when: the order that keeps all threads busy and memory small.
+//! The order of classes that keeps all threads busy and memory use low.
 
 use rayon::prelude::*;
 
-/// A class of at least this many examples keeps all threads busy on its own.
+/// A class with at least this many examples keeps all threads busy on its own.
 pub const LARGE: usize = 8192;
 
-/// Does `work(class)` for every class and returns the results in class order.
+/// Runs `work(class)` for every class and returns the results in class order.
 ///
 /// Large classes go first, one after the other with all threads inside, so that only one of them is in memory. The
 /// rest follow side by side, a thread each, largest first. `sizes` are the classes' numbers of examples.
@@ -20,11 +20,10 @@ pub fn map_classes<R: Send>(sizes: &[usize], work: impl Fn(usize) -> R + Sync) -
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Classes to be in memory together, largest first: up to a gibibyte of features, or a single larger class. `sizes` are
-/// the rows that each class needs in memory, examples of other classes that it learns from included; `dim` the numbers per
-/// row.
+/// Classes to load together, largest first: up to a gibibyte of features, or a single larger class. `sizes`: rows that each
+/// class needs in memory, including examples of other classes that it learns from; `dim`: numbers per row.
 pub fn batches(sizes: &[usize], dim: usize) -> Vec<Vec<usize>> {
-    const MOST_BYTES: usize = 1 << 30;
+    const MAX_BYTES: usize = 1 << 30;
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|&class| (std::cmp::Reverse(sizes[class]), class));
     let mut batches: Vec<Vec<usize>> = Vec::new();
@@ -35,7 +34,7 @@ pub fn batches(sizes: &[usize], dim: usize) -> Vec<Vec<usize>> {
             Some(batch) if bytes <= bytes_left => batch.push(class),
             _ => {
                 batches.push(vec![class]);
-                bytes_left = MOST_BYTES;
+                bytes_left = MAX_BYTES;
             }
         }
         bytes_left = bytes_left.saturating_sub(bytes);

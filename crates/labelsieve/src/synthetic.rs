@@ -1,6 +1,6 @@
 //! Generated features with known truth, for the demo, the sanity table and tests.
 //!
-//! A *sense* is what a word may mean: a centre, and a few directions in which its examples vary. The examples of a
+//! A *sense* is one meaning of a word: a centre, and a few directions in which its examples vary. The examples of a
 //! class come from one sense. A pool also holds noise: examples of other senses, as an ambiguous word brings them, of
 //! other classes, or from everywhere, each its own sense.
 
@@ -11,17 +11,17 @@ use crate::features::Features;
 /// Where the irrelevant examples of a pool come from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
-    /// A handful of other senses that are no class, each a cluster.
+    /// So many senses outside the classes, each a cluster.
     Clusters(usize),
-    /// A handful of the other classes; a task of one class has none, and takes clusters.
+    /// So many of the other classes; a task of one class uses clusters instead.
     Classes(usize),
-    /// Half from so many other classes, half from as many senses that are no class.
+    /// Half from so many other classes, half from as many senses outside the classes.
     Mixed(usize),
-    /// No structure at all.
+    /// Unstructured noise: each example has its own sense.
     Everywhere,
 }
 
-/// What to generate.
+/// The settings of a generated task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recipe {
     /// Numbers per example.
@@ -109,7 +109,7 @@ impl Recipe {
             };
             if from_class && !others.is_empty() {
                 let other = others[among(others.len())];
-                // No other pool has this very example, its own class's neither.
+                // Numbered so that the example is in no other pool, including that of its own class.
                 let number = OTHERS + ((c as u64) << 32) + position;
                 return Sense::new(self.dim, stream.branch(other as u64)).example(number);
             }
@@ -119,7 +119,7 @@ impl Recipe {
         SyntheticClass { clean: features(clean, self.dim), noisy: features(noisy, self.dim), truth }
     }
 
-    /// The classes that bring noise into the pool of class `c`.
+    /// The classes whose examples are noise in the pool of class `c`.
     fn other_classes(&self, c: usize, stream: Stream) -> Vec<usize> {
         let (Noise::Classes(n) | Noise::Mixed(n)) = self.noise else { return Vec::new() };
         let drawn = stream.branch(c as u64).branch(4).choose(self.n_classes - 1, n.max(1));
@@ -191,7 +191,8 @@ mod tests {
         let recipe = Recipe { n_classes: 6, largest_pool: 200, noise, ..Recipe::default() };
         let task = recipe.generate(4);
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-        let (mut known, mut n) = (0, 0);
+        let mut known = 0;
+        let mut n = 0;
         for (c, class) in task.classes.iter().enumerate() {
             for (i, _) in class.truth.iter().enumerate().filter(|(_, relevant)| !**relevant) {
                 let near = |other: usize| {

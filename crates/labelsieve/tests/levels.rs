@@ -2,31 +2,15 @@
 //!
 //! `cargo test -p labelsieve --test levels -- --nocapture` prints the largest differences found.
 
-use std::sync::{Mutex, PoisonError};
+mod every_level;
 
-use labelsieve::classifier::{AttentionTraining, Cosine, WeightMatrix, WeightedClass, prototypes};
+use every_level::{at_every_level, difference};
+use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
 use labelsieve::graph::{Affinity, Neighbours, NoisyGraph, Propagation, closest_clean};
 use labelsieve::relevance::{Gcn, Mlp, Training, others};
 use labelsieve::synthetic::{Noise, Recipe, SyntheticTask};
 use labelsieve::{ClassProblem, Classifier, Features, Method, NoisyPool};
-use labelsieve_numerics::level::Level;
 use labelsieve_numerics::random::Stream;
-
-/// What `work` gives at each level, the plain one first. The level belongs to the process, so tests take turns.
-fn at_every_level<T>(work: impl Fn() -> T) -> Vec<(Level, T)> {
-    static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let before = Level::current();
-    let results = Level::available()
-        .into_iter()
-        .map(|level| {
-            level.make_current();
-            (level, work())
-        })
-        .collect();
-    before.make_current();
-    results
-}
 
 #[track_caller]
 fn assert_same_at_every_level<T: PartialEq>(what: &str, work: impl Fn() -> T) {
@@ -34,21 +18,6 @@ fn assert_same_at_every_level<T: PartialEq>(what: &str, work: impl Fn() -> T) {
     for (level, found) in &results[1..] {
         assert!(*found == results[0].1, "{what}: {level} differs from plain");
     }
-}
-
-/// The largest difference from the plain level.
-#[track_caller]
-fn difference(what: &str, work: impl Fn() -> Vec<f32>) -> f32 {
-    let results = at_every_level(work);
-    let plain = &results[0].1;
-    let mut worst = 0f32;
-    for (level, found) in &results[1..] {
-        assert_eq!(found.len(), plain.len());
-        let largest = found.iter().zip(plain).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        println!("{what}: {level} differs from plain by at most {largest:e}");
-        worst = worst.max(largest);
-    }
-    worst
 }
 
 /// Clusters, copies, rows of zeros and one row that comes again and again, in an odd number of columns.
@@ -109,7 +78,8 @@ fn relevance_of_every_method_is_the_same_at_every_level() {
     for method in methods {
         let relevance = || -> Vec<f32> {
             let score = |(c, class): (usize, &labelsieve::synthetic::SyntheticClass)| {
-                let (pool, others) = (NoisyPool::new(class.noisy.clone()), others(&clean, c, Stream::new(3)));
+                let pool = NoisyPool::new(class.noisy.clone());
+                let others = others(&clean, c, Stream::new(3));
                 let problem = ClassProblem::new(&class.clean, &pool).unwrap().with_others(&others).unwrap();
                 let problem = problem.with_other_classes(&others).unwrap();
                 let relevance = method.build().unwrap().relevance(&problem, 11).unwrap();
@@ -141,13 +111,4 @@ fn classifiers_agree_to_rounding() {
     assert!(difference("scores of prototypes", || scores(&prototypes())) < 1e-5);
     let trained = || scores(&cosine.train(&classes, 67, 1).unwrap());
     assert!(difference("scores of the cosine classifier", trained) < 1e-4);
-
-    let sets: Vec<Features> = task.classes.iter().map(|class| class.noisy.clone()).collect();
-    let base = prototypes();
-    let settings = AttentionTraining { steps: 20, posing: 2, ..AttentionTraining::default() };
-    let attention = || {
-        let learned = settings.train(&base, &sets, 3, |_, _| ()).unwrap();
-        scores(&learned.weights(&classes).unwrap())
-    };
-    assert!(difference("scores with attention", attention) < 1e-4);
 }

@@ -11,7 +11,8 @@ const STOPPED: Error = Error::Numerics(labelsieve_numerics::Error::Stopped);
 #[test]
 fn a_watched_class_counts_its_rows_for_the_graph_and_for_the_training() {
     let class = Recipe { n_classes: 1, ..Recipe::default() }.generate(0).classes.remove(0);
-    let (z, n) = (class.noisy.len(), class.clean.len() + class.noisy.len());
+    let z = class.noisy.len();
+    let n = class.clean.len() + class.noisy.len();
     let pool = NoisyPool::new(class.noisy);
     let watch = Watch::new();
     let problem = ClassProblem::new(&class.clean, &pool).unwrap().watched(&watch);

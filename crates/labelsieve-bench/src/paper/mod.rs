@@ -1,4 +1,4 @@
-//! `labelsieve bench paper`: the paper's tables from its released features.
+//! `labelsieve-bench paper`: the paper's tables from its released features.
 //!
 //! Class by class: the pool is read and its graph made once, every method, shot and episode is scored on it, and
 //! the prototypes go into the run's journal. A killed run resumes with the next batch of classes; a finished one is
@@ -19,7 +19,7 @@ use labelsieve::evaluation::{GroupGain, Interval, Trial};
 use labelsieve_files::work::table::layout;
 use labelsieve_files::work::{Monitor, Result, resume};
 use labelsieve_jobs::device;
-use labelsieve_jobs::estimate::Work;
+use labelsieve_jobs::estimate::Workload;
 use labelsieve_numerics::Device;
 use published::{Classes, SHOTS};
 use release::{Backbone, Dataset, Part, Phase, Release};
@@ -147,7 +147,7 @@ impl Paper {
             let cells = self.shots.len() * usize::from(self.episodes);
             monitor.note(&format!("each of {cells} cells (shots × episodes) trains once more over the same graphs; the estimate is for one:"));
             let (method, pool_sizes) = (Method::gcn(), part.pool_sizes());
-            let work = Work {
+            let work = Workload {
                 method: &method,
                 dim: part.dim(),
                 rows_held: pool_sizes.clone(),

@@ -1,12 +1,12 @@
 //! The mini-ImageNet protocol: a few classes at a time, many trials.
 
-use labelsieve::classifier::{Attention, Cosine, WeightMatrix, WeightedClass, prototypes};
+use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototypes};
 use labelsieve::evaluation::{FewWay, Interval, LAMBDAS, Trial, accuracy};
 use labelsieve::relevance::{Beta, LabelPropagation, Linear, Similarity};
 use labelsieve::{Features, Method, NoisyPool};
 use labelsieve_files::work::table::layout;
 use labelsieve_files::work::{Monitor, Result};
-use labelsieve_jobs::scoring::Drawn;
+use labelsieve_jobs::scoring::ClassContext;
 use labelsieve_numerics::random::Stream;
 use labelsieve_report::{ResultTable, TableColumn, TableRow};
 use rayon::prelude::*;
@@ -17,6 +17,7 @@ use super::draws::labelled;
 use super::half::{Ground, Half};
 use super::prepare::Prepared;
 use super::{Collected, Photos, measure};
+use crate::classifier::Attention;
 use crate::protocol::{Run, Source, Task, best_of, cell, cosine_settings, gcn, means_over, mlp, table_cell};
 
 /// Trials that λ is chosen on.
@@ -349,7 +350,7 @@ impl Trials<'_> {
             Source::Oracle => pool.truth().iter().map(|&relevant| f32::from(u8::from(relevant))).collect(),
             Source::Scored(method) => {
                 let stream = stream.branch(3).branch(class as u64);
-                let drawn = Drawn::new(method, clean, way, stream, stream.bits(0));
+                let drawn = ClassContext::new(method, clean, way, stream, stream.bits(0));
                 let job = drawn.job(&clean[way], pool.get())?;
                 method.build()?.relevance(&job.problem, job.seed)?.noisy().to_vec()
             }

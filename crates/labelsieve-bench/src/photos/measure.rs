@@ -1,13 +1,14 @@
 //! All rows of the tables for one backbone and one set of candidates.
 
 use labelsieve::Features;
-use labelsieve::classifier::{Attention, AttentionParameters, AttentionTraining, Cosine, WeightedClass};
+use labelsieve::classifier::{Cosine, WeightedClass};
 use labelsieve::evaluation::{RelevanceAnalysis, Trial};
 use labelsieve::relevance::paper_lambda;
 use labelsieve_files::work::{Context, Monitor, Result};
 
 use super::fine_tune::Schedule;
 use super::half::Half;
+use crate::classifier::{Attention, AttentionParameters, AttentionTraining};
 use crate::protocol::{
     CellResult, Row, Run, Score, Source, Task, Tuned, choose_cosine, prototype_rows, settings_of, tune,
 };

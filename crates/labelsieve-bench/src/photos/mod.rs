@@ -1,4 +1,4 @@
-//! `labelsieve bench photos`: the paper's tables and figures on photos that anyone can look at.
+//! `labelsieve-bench photos`: the paper's tables and figures on photos that anyone can look at.
 //!
 //! A configuration names the photos, what their columns mean and where candidates come from. Features are made once per
 //! backbone, graphs once per class, and every cell goes into a journal as it finishes: a killed run resumes where it
@@ -314,7 +314,7 @@ impl Photos {
             option("seed", self.seed.to_string()),
         ];
         format!(
-            "labelsieve bench photos {}{}{protocol}{flags} -o {}",
+            "labelsieve-bench photos {}{}{protocol}{flags} -o {}",
             self.config.display(),
             options.concat(),
             self.output.display()

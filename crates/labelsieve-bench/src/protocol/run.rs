@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass, prototype};
 use labelsieve::engine::Engine;
 use labelsieve::evaluation::{BaseTest, TestSets};
-use labelsieve::relevance::MOST_OTHERS;
+use labelsieve::relevance::MAX_OTHERS;
 use labelsieve::schedule::batches;
 use labelsieve::{Features, Method};
 use labelsieve_files::work::{Context, Monitor, Result};
 use labelsieve_files::{Journal, JournalRecord};
-use labelsieve_jobs::scoring::Drawn;
+use labelsieve_jobs::scoring::ClassContext;
 use labelsieve_numerics::random::Stream;
 
 use super::cells::setting_key;
@@ -217,7 +217,7 @@ impl Run<'_> {
         // Rows of other classes are drawn for a few cells at a time: all together would take more memory than the pools.
         const MOST_BYTES: usize = 256 << 20;
         let n_others = match method {
-            Method::Linear(_) => MOST_OTHERS,
+            Method::Linear(_) => MAX_OTHERS,
             _ if method.uses_other_classes() => clean[shot][0].len(),
             _ => 0,
         };
@@ -229,9 +229,9 @@ impl Run<'_> {
         for cells in cells.chunks(together) {
             let draw = |&(b, e): &(usize, usize)| {
                 let stream = self.grid.stream(batch[b], k, e);
-                Drawn::new(method, &clean[shot][e], batch[b], stream.branch(1), stream.bits(0))
+                ClassContext::new(method, &clean[shot][e], batch[b], stream.branch(1), stream.bits(0))
             };
-            let drawn: Vec<Drawn> = cells.iter().map(draw).collect();
+            let drawn: Vec<ClassContext> = cells.iter().map(draw).collect();
             let jobs = drawn
                 .iter()
                 .zip(cells)

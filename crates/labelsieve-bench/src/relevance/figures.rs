@@ -37,7 +37,7 @@ fn figure(set: &str, rows: &[Row]) -> Figure {
         caption: format!(
             "Candidates of all classes and draws in ten bins, those with at least {LEAST} of them."
         ),
-        command: Some("labelsieve bench relevance".to_owned()),
+        command: Some("labelsieve-bench relevance".to_owned()),
         data: FigureKind::Reliability { series: curves.collect() },
     }
 }

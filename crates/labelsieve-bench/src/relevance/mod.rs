@@ -1,4 +1,4 @@
-//! `labelsieve bench relevance`: every method on sets whose noise comes from different places, on the same draws.
+//! `labelsieve-bench relevance`: every method on sets whose noise comes from different places, on the same draws.
 //!
 //! Sets × methods × numbers of clean examples: accuracy of prototypes, AUC and calibration over draws of clean examples, with paired
 //! intervals. Classes are split into halves, so that nothing is chosen on the classes that are reported. Every cell goes into
@@ -40,7 +40,7 @@ use crate::{COMMON, output};
 /// Compare the methods on sets whose truth is known
 #[derive(Args, Serialize)]
 pub struct Relevance {
-    /// Configurations of photo sets (.toml), as for `bench photos`, beside the icons and the generated sets
+    /// Configurations of photo sets (.toml), as for `labelsieve-bench photos`, beside the icons and the generated sets
     #[arg(value_name = "CONFIG")]
     #[serde(skip)]
     configs: Vec<PathBuf>,

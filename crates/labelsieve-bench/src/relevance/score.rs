@@ -2,7 +2,7 @@
 
 use labelsieve::Method;
 use labelsieve_files::work::Result;
-use labelsieve_jobs::scoring::Drawn;
+use labelsieve_jobs::scoring::ClassContext;
 
 use super::trial::{Ground, Trial};
 use crate::protocol::Source;
@@ -38,9 +38,10 @@ pub fn score(ground: &Ground, trial: &Trial, source: &Source) -> Result<Vec<Clas
 fn scored(ground: &Ground, trial: &Trial, method: &Method) -> Result<Vec<ClassScores>> {
     let drawn = |c: usize| {
         let stream = trial.stream(c);
-        Drawn::new(method, &trial.clean, c, stream.branch(1), stream.bits(0)).with_base(&ground.set.base)
+        ClassContext::new(method, &trial.clean, c, stream.branch(1), stream.bits(0))
+            .with_base(&ground.set.base)
     };
-    let drawn = (0..trial.clean.len()).map(drawn).collect::<labelsieve::Result<Vec<Drawn>>>()?;
+    let drawn = (0..trial.clean.len()).map(drawn).collect::<labelsieve::Result<Vec<ClassContext>>>()?;
     let jobs = drawn.iter().zip(&trial.clean).zip(&trial.pools);
     let jobs = jobs.map(|((drawn, clean), pool)| drawn.job(clean, pool));
     let jobs = jobs.collect::<labelsieve::Result<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! `labelsieve bench review`: what a person's decisions are worth, by which candidates are looked at.
+//! `labelsieve-bench review`: what a person's decisions are worth, by which candidates are looked at.
 //!
 //! A simulated reviewer knows the truth and decides about a few candidates of every class, in every order of looking that
 //! `labelsieve::ordering` has. After each round the classes are scored again.
@@ -28,7 +28,7 @@ use crate::{COMMON, output};
 /// Let a simulated reviewer decide, in every order of looking
 #[derive(Args)]
 pub struct Review {
-    /// Configuration of a photo set (.toml), as for `bench photos` [default: the built-in icons]
+    /// Configuration of a photo set (.toml), as for `labelsieve-bench photos` [default: the built-in icons]
     #[arg(value_name = "CONFIG")]
     config: Option<PathBuf>,
 

@@ -7,7 +7,7 @@ use labelsieve::graph::{NEIGHBOURS, NoisyGraph};
 use labelsieve::ordering::{Look, LookOrder, NEAR_DUPLICATES, near_duplicates};
 use labelsieve::{ClassProblem, Decision, Features, Method, NoisyPool};
 use labelsieve_files::work::{Progress, Result};
-use labelsieve_jobs::scoring::Drawn;
+use labelsieve_jobs::scoring::ClassContext;
 use labelsieve_numerics::random::Stream;
 use rayon::prelude::*;
 
@@ -137,10 +137,10 @@ impl<'a> Session<'a> {
     }
 
     fn score(&self, clean: &[Features], state: &State) -> Result<Vec<Vec<f32>>> {
-        let drawn: Vec<Drawn> = (0..clean.len())
+        let drawn: Vec<ClassContext> = (0..clean.len())
             .map(|c| {
                 let (negatives, seeds) = (self.stream.branch(2), self.stream.branch(3));
-                Drawn::new(self.method, clean, c, negatives.branch(c as u64), seeds.bits(c as u64))
+                ClassContext::new(self.method, clean, c, negatives.branch(c as u64), seeds.bits(c as u64))
             })
             .collect();
         let jobs = (0..clean.len())

@@ -1,4 +1,4 @@
-//! Sets of classes with candidates whose truth is known, for `bench review` and `bench relevance`.
+//! Sets of classes with candidates whose truth is known, for `labelsieve-bench review` and `labelsieve-bench relevance`.
 
 pub mod generated;
 pub mod icons;

@@ -2,9 +2,7 @@
 
 use std::cell::OnceCell;
 
-use labelsieve::classifier::{
-    Collection, DECAYS, Diffusion, FUSION_WEIGHTS, LinearClassifier, Logistic, TextRule, WeightedClass, fuse,
-};
+use labelsieve::classifier::WeightedClass;
 use labelsieve::evaluation::accuracy_of;
 use labelsieve::{Classifier, Features, Scores};
 use labelsieve_files::work::{Monitor, Result};
@@ -12,6 +10,9 @@ use serde_json::json;
 
 use super::exam::Exam;
 use super::{LOGISTIC_EXAMPLES, SystemRow, best, kept};
+use crate::classifier::{
+    Collection, DECAYS, Diffusion, FUSION_WEIGHTS, LinearClassifier, Logistic, TextRule, fuse,
+};
 use crate::protocol::{CellResult, Clock, Run, Score, Task};
 
 /// Steps that are tried.

@@ -1,15 +1,16 @@
 //! What learns from episodes of base classes: prototypical networks on features, logistic regression with hallucinated examples,
 //! and prototype matching networks with them.
 
-use labelsieve::classifier::{
-    DECAYS, EpisodicKind, EpisodicModel, EpisodicSizes, EpisodicTraining, Logistic, Tensor, WeightedClass,
-};
+use labelsieve::classifier::WeightedClass;
 use labelsieve::{Classifier, Features};
 use labelsieve_files::work::{Monitor, Result};
 use serde_json::{Value, json};
 
 use super::exam::Exam;
 use super::{LOGISTIC_EXAMPLES, SystemRow, best, kept};
+use crate::classifier::{
+    DECAYS, EpisodicKind, EpisodicModel, EpisodicSizes, EpisodicTraining, Logistic, Tensor,
+};
 use crate::protocol::{CellResult, Run, Score, Task, bytes, floats};
 
 /// Fewer base classes teach nothing about new ones.

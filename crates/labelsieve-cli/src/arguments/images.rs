@@ -36,6 +36,7 @@ pub struct ImageArguments {
 }
 
 impl ImageArguments {
+    /// The images for a job.
     pub fn files(&self) -> ImageFiles {
         ImageFiles {
             sources: self.images.clone(),
@@ -72,6 +73,7 @@ pub struct ImageChoice {
 }
 
 impl ImageChoice {
+    /// The images for a job.
     pub fn files(&self, id: Option<&String>, label: Option<&String>) -> ImageFiles {
         ImageFiles {
             sources: self.images.clone(),

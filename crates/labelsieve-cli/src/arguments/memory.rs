@@ -19,6 +19,7 @@ pub struct MemoryArguments {
 }
 
 impl MemoryArguments {
+    /// The limit for a job.
     pub fn limit(&self) -> Option<MemoryLimit> {
         self.memory.map(|size| MemoryLimit { bytes: size.0, scratch: self.scratch.clone() })
     }

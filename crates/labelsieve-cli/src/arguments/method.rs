@@ -36,6 +36,7 @@ pub struct MethodArguments {
     pub neighbours: Option<usize>,
 }
 
+/// The methods by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MethodName {
     /// What suits the class: gcn and mixture together
@@ -79,6 +80,7 @@ impl MethodArguments {
         given.refuse(unused, &who, "remove it, or choose a method that uses it")
     }
 
+    /// The method with its settings.
     pub fn method(&self) -> Method {
         let (lambda, neighbours) = (self.lambda, self.neighbours.unwrap_or(NEIGHBOURS));
         match self.method {

@@ -1,16 +1,20 @@
 //! Options that several commands share, each spelled once, and what they mean to the pipeline.
 
+mod backbone;
 mod device;
 mod images;
 mod memory;
 mod method;
 mod tables;
+mod training;
 
+pub use backbone::BackboneArguments;
 pub use device::DeviceArguments;
 pub use images::{ImageArguments, ImageChoice, on_damage};
 pub use memory::MemoryArguments;
 pub use method::{DEFAULT_METHOD, MethodArguments, MethodName};
 pub use tables::{ColumnArguments, MixedArguments, PoolArguments, ScoredArguments};
+pub use training::TrainingArguments;
 
 /// The heading of options that every command has, or nearly every one. It comes last in `--help`, and
 /// `display_order` keeps its options in one order in all commands.

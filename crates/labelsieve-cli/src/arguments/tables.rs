@@ -52,12 +52,13 @@ pub struct MixedArguments {
 }
 
 impl MixedArguments {
+    /// The choice for a job.
     pub fn mixed(self) -> MixedNetworks {
         if self.allow_mixed { MixedNetworks::Accept } else { MixedNetworks::Refuse }
     }
 }
 
-/// Which files hold the clean and the noisy examples.
+/// The tables of the clean examples and of the candidates.
 #[derive(clap::Args, Clone, Debug)]
 pub struct PoolArguments {
     /// Clean examples with their classes: .npz, .npy, .parquet or a clip-retrieval folder
@@ -68,17 +69,17 @@ pub struct PoolArguments {
     #[arg(long, value_name = "FILE")]
     class_text: Option<PathBuf>,
 
-    /// Noisy examples, in the same formats
+    /// Candidates, in the same formats
     #[arg(long, value_name = "FILE")]
-    pub noisy: PathBuf,
+    pub pool: PathBuf,
 
     /// Classes of the clean examples, for .npy: integers in .npy, or text with one class per line
     #[arg(long, value_name = "FILE", requires = "clean")]
     clean_labels: Option<PathBuf>,
 
-    /// Labels of the noisy examples, for .npy
+    /// Labels of the candidates, for .npy
     #[arg(long, value_name = "FILE")]
-    noisy_labels: Option<PathBuf>,
+    pool_labels: Option<PathBuf>,
 
     #[command(flatten)]
     mixed: MixedArguments,
@@ -88,11 +89,12 @@ pub struct PoolArguments {
 }
 
 impl PoolArguments {
+    /// The files for a job.
     pub fn files(&self, candidates: Option<&Path>) -> PoolFiles {
         PoolFiles {
             clean: self.clean.as_ref().map(|clean| self.columns.table(clean, self.clean_labels.as_deref())),
             class_text: self.class_text.clone(),
-            noisy: self.columns.table(&self.noisy, self.noisy_labels.as_deref()),
+            pool: self.columns.table(&self.pool, self.pool_labels.as_deref()),
             candidates: candidates.map(Path::to_path_buf),
             base: None,
             mixed: self.mixed.mixed(),
@@ -106,17 +108,18 @@ impl PoolArguments {
 
     /// The tables whose columns can be named.
     pub fn tables(&self) -> impl Iterator<Item = &Path> {
-        self.clean.as_deref().into_iter().chain([self.noisy.as_path()])
+        self.clean.as_deref().into_iter().chain([self.pool.as_path()])
     }
 }
 
-/// What is scored: all that `clean` and `plan` read.
+/// The inputs of `score` and `plan`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ScoredArguments {
+    /// The examples.
     #[command(flatten)]
     pub pools: PoolArguments,
 
-    /// Candidates of each class, from `labelsieve match` [default: the labels of the noisy examples]
+    /// Candidates of each class, from `labelsieve match` [default: the labels of the pool]
     #[arg(long, value_name = "FILE")]
     candidates: Option<PathBuf>,
 
@@ -137,7 +140,7 @@ impl ScoredArguments {
         given.refuse_columns(self.pools.tables())?;
         match self.candidates {
             Some(_) => given.refuse(
-                &["noisy_labels"],
+                &["pool_labels"],
                 "--candidates",
                 "the candidates file already names the classes",
             ),
@@ -145,6 +148,7 @@ impl ScoredArguments {
         }
     }
 
+    /// The files for a job.
     pub fn files(&self) -> PoolFiles {
         PoolFiles { base: self.base.clone(), ..self.pools.files(self.candidates.as_deref()) }
     }

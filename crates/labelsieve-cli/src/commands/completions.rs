@@ -3,11 +3,12 @@
 use std::io::Write;
 
 use anyhow::Result;
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::{Shell, generate};
 use labelsieve_files::work::{Error, Monitor};
 
-use crate::Arguments;
+use crate::commands::Command;
+use crate::front_end::command_line;
 use crate::printer::Printer;
 
 /// Print a shell completion script
@@ -21,7 +22,7 @@ pub struct Completions {
 impl Completions {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         let mut script = Vec::new(); // the generator panics when it cannot write
-        generate(self.shell, &mut Arguments::command(), "labelsieve", &mut script);
+        generate(self.shell, &mut command_line::<Command>(), "labelsieve", &mut script);
         let mut out = printer.stdout();
         Ok(out.write_all(&script).and_then(|()| out.flush()).map_err(Error::Stdout)?)
     }

@@ -18,8 +18,7 @@ use crate::printer::Printer;
 /// Compute features of images (unit length)
 #[derive(Args)]
 pub struct Embed {
-    /// Network: efficientnet-lite0 or tiny-resnet10, which are built in; a file (.safetensors) from `labelsieve pretrain` or
-    /// with the tensor names of torchvision's ResNet-18 or -50; the folder of a vision transformer from the hub; or an
+    /// Network: efficientnet-lite0, which is built in; a file (.safetensors) from `labelsieve pretrain` or with the tensor names of torchvision's ResNet-18 or -50; the folder of a vision transformer from the hub; or an
     /// .onnx file
     #[arg(long, value_name = "NAME|FILE|FOLDER", default_value = BuiltIn::usual().name)]
     model: PathBuf,

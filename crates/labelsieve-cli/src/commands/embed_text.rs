@@ -11,7 +11,7 @@ use labelsieve_networks::embed_text::{EmbedText as Job, TEMPLATE};
 use crate::arguments::JsonArguments;
 use crate::printer::Printer;
 
-/// Compute features of class names with the text tower of CLIP, SigLIP or OpenCLIP, for `clean --class-text`
+/// Compute features of class names with the text tower of CLIP, SigLIP or OpenCLIP, for `score --class-text`
 #[derive(Args)]
 pub struct EmbedText {
     /// Folder of the model whose image tower embeds the photos: config.json, model.safetensors, tokenizer.json

@@ -7,6 +7,7 @@ use clap::Args;
 use labelsieve_files::counted;
 use labelsieve_files::work::Monitor;
 use labelsieve_jobs::evaluate::{Evaluate as Job, LabelledExamples, MeasuredModel, Truth};
+use labelsieve_jobs::inputs::classifier::{ReadClassifier, load_classifier};
 
 use crate::arguments::{ColumnArguments, DeviceArguments, ImageChoice, JsonArguments, MixedArguments};
 use crate::hint::user_error;
@@ -39,7 +40,7 @@ pub struct Evaluate {
     #[arg(long, value_name = "FILE", requires = "model")]
     baseline: Option<PathBuf>,
 
-    /// Relevance file from `labelsieve clean`
+    /// Relevance file from `labelsieve score`
     #[arg(long, value_name = "FILE")]
     relevance: Option<PathBuf>,
 
@@ -65,6 +66,7 @@ pub struct Evaluate {
 }
 
 impl Evaluate {
+    /// Refuses options that would do nothing.
     pub fn check_options(&self, given: &Given) -> Result<()> {
         if given.has("images") {
             let of_test = ["test_labels", "embedding_column"]; // the other columns are of the images then
@@ -89,7 +91,13 @@ impl Evaluate {
         }
     }
 
+    /// Runs the command.
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        self.run_with(load_classifier, printer)
+    }
+
+    /// For classifiers of features that `read` knows.
+    pub fn run_with(&self, read: ReadClassifier, printer: &Printer) -> Result<()> {
         self.check_request()?;
         let examples = || match &self.test {
             Some(test) => LabelledExamples::Features(self.columns.table(test, self.test_labels.as_deref())),
@@ -110,7 +118,7 @@ impl Evaluate {
             mixed: self.mixed.mixed(),
             device: self.device.device,
         };
-        let report = job.run(printer)?;
+        let report = job.run_with(read, printer)?;
         if self.json.json {
             return printer.json("evaluate", &report);
         }

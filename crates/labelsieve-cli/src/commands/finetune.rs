@@ -26,7 +26,7 @@ pub struct FineTune {
     #[arg(long, value_name = "NAME|FILE")]
     network: PathBuf,
 
-    /// Relevance file from `labelsieve clean`, which includes the clean examples
+    /// Relevance file from `labelsieve score`, which includes the clean examples
     #[arg(long, value_name = "FILE")]
     relevance: PathBuf,
 
@@ -35,7 +35,7 @@ pub struct FineTune {
     #[arg(long, value_name = "FILE")]
     decisions: Option<PathBuf>,
 
-    /// Images of all clean and noisy examples, matched by id: folders, .parquet, .tar
+    /// Images of all clean examples and candidates, matched by id: folders, .parquet, .tar
     #[arg(long, value_name = "SOURCE", num_args = 1.., required = true)]
     images: Vec<PathBuf>,
 

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, CommandFactory};
+use clap::Args;
 use labelsieve_files::DataError;
 use labelsieve_files::work::Monitor;
 
-use crate::Arguments;
+use crate::commands::Command;
+use crate::front_end::command_line;
 use crate::printer::Printer;
 
 /// Write a manual page for every command
@@ -21,7 +22,7 @@ pub struct Man {
 impl Man {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         std::fs::create_dir_all(&self.output).map_err(DataError::io("write", &self.output))?;
-        clap_mangen::generate_to(Arguments::command(), &self.output)
+        clap_mangen::generate_to(command_line::<Command>(), &self.output)
             .map_err(DataError::io("write", &self.output))?;
         printer.note(&format!("manual pages written to `{}`", self.output.display()));
         Ok(())

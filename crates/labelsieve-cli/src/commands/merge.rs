@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use labelsieve_files::work::Monitor;
 use labelsieve_files::{PartOf, counted};
-use labelsieve_jobs::merge::{Merge as Job, Merged};
+use labelsieve_jobs::merge::{Merge as Job, MergeSummary};
 
 use crate::arguments::JsonArguments;
 use crate::printer::{Printer, refuse_json_beside};
@@ -14,7 +14,7 @@ use crate::printer::{Printer, refuse_json_beside};
 /// Merge the parts of a run into the file that a single run would have written, byte for byte
 #[derive(Args)]
 pub struct Merge {
-    /// Parts that `clean --bin`, `clean --shard` or `match --shard` wrote, in any order, or folders of them
+    /// Parts that `score --bin`, `score --shard` or `match --shard` wrote, in any order, or folders of them
     #[arg(value_name = "PART", required = true)]
     parts: Vec<PathBuf>,
 
@@ -40,7 +40,7 @@ impl Merge {
     }
 }
 
-fn tell(merged: &Merged, output: &Path, printer: &Printer) {
+fn tell(merged: &MergeSummary, output: &Path, printer: &Printer) {
     let place = match output == Path::new("-") {
         true => String::new(),
         false => format!("; written to `{}`", output.display()),

@@ -1,9 +1,6 @@
 //! One file per command.
 
-#[cfg_attr(not(feature = "bench"), path = "no_bench.rs")]
-mod bench;
 mod classes;
-mod clean;
 mod completions;
 mod decisions;
 mod demo;
@@ -21,34 +18,37 @@ mod report;
 mod review;
 mod run;
 mod run_sources;
+mod score;
 mod train;
-mod train_attention;
-mod train_episodes;
 mod words;
 
 use anyhow::Result;
 use clap::Subcommand;
 
+pub use evaluate::Evaluate;
+pub use predict::Predict;
+
+use crate::front_end::Commands;
 use crate::options::Given;
 use crate::printer::Printer;
 
 #[derive(Subcommand)]
-pub enum Command {
-    /// Run the whole pipeline: embed, match, clean, train and report, each step as its own command
+pub(crate) enum Command {
+    /// Run the whole pipeline: embed, match, score, train and report, each step as its own command
     Run(Box<run::Run>),
     /// Find the candidates of each class: examples whose texts contain one of its names
     Match(Box<match_text::Match>),
     /// Make a class file from a folder per class, a list of WordNet synsets or another class file
     Classes(classes::Classes),
-    /// Train a backbone on base classes, with a cosine classifier or by episodes
+    /// Train a backbone on base classes, with a cosine classifier
     Pretrain(Box<pretrain::Pretrain>),
     /// Compute features of images (unit length)
     Embed(Box<embed::Embed>),
-    /// Compute features of class names with the text tower of CLIP, SigLIP or OpenCLIP, for `clean --class-text`
+    /// Compute features of class names with the text tower of CLIP, SigLIP or OpenCLIP, for `score --class-text`
     EmbedText(embed_text::EmbedText),
     /// Score the relevance of every candidate to its class
-    Clean(Box<clean::Clean>),
-    /// Pack the classes of a run into bins, each to be scored by `labelsieve clean --plan FILE --bin I`
+    Score(Box<score::Score>),
+    /// Pack the classes of a run into bins, each to be scored by `labelsieve score --plan FILE --bin I`
     Plan(Box<plan::Plan>),
     /// Merge the parts of a run into the file that a single run would have written, byte for byte
     Merge(merge::Merge),
@@ -59,20 +59,14 @@ pub enum Command {
     /// Fine-tune a whole network on images weighted by their relevance
     #[command(name = "finetune")]
     FineTune(Box<finetune::FineTune>),
-    /// Train a generator of class weights from few examples and similar base classes
-    TrainAttention(train_attention::TrainAttention),
-    /// Train a hallucinator of examples or a matching network on episodes of base classes
-    TrainEpisodes(train_episodes::TrainEpisodes),
     /// Predict the classes of new examples
-    Predict(Box<predict::Predict>),
+    Predict(Box<Predict>),
     /// Evaluate a classifier on labelled examples, or relevance against ground truth
-    Evaluate(Box<evaluate::Evaluate>),
+    Evaluate(Box<Evaluate>),
     /// Write an HTML report of a run or a relevance file
     Report(report::Report),
     /// Look at candidates in a browser and decide about them; the relevance follows
     Review(Box<review::Review>),
-    /// Run benchmarks
-    Bench(bench::Bench),
     /// Run the whole pipeline on built-in icons
     Demo(demo::Demo),
     /// Print a shell completion script
@@ -81,17 +75,17 @@ pub enum Command {
     Man(man::Man),
 }
 
-impl Command {
-    /// Refuses options that would do nothing.
-    pub fn check_options(&self, given: &Given) -> Result<()> {
+impl Commands for Command {
+    const NAME: &'static str = "labelsieve";
+    const ABOUT: &'static str = "Find the relevant examples among web-collected candidates, and train on all of them weighted by relevance";
+
+    fn check_options(&self, given: &Given) -> Result<()> {
         match self {
             Command::Match(command) => command.check_options(given),
             Command::Pretrain(command) => command.check_options(given),
-            Command::Clean(command) => command.check_options(given),
+            Command::Score(command) => command.check_options(given),
             Command::Plan(command) => command.check_options(given),
             Command::Train(command) => command.check_options(given),
-            Command::TrainAttention(command) => command.check_options(given),
-            Command::TrainEpisodes(command) => command.check_options(given),
             Command::Predict(command) => command.check_options(given),
             Command::Evaluate(command) => command.check_options(given),
             Command::Report(command) => command.check_options(given),
@@ -104,14 +98,13 @@ impl Command {
             | Command::EmbedText(_)
             | Command::Merge(_)
             | Command::FineTune(_)
-            | Command::Bench(_)
             | Command::Demo(_)
             | Command::Completions(_)
             | Command::Man(_) => Ok(()),
         }
     }
 
-    pub fn run(&self, printer: &Printer) -> Result<()> {
+    fn run(&self, printer: &Printer) -> Result<()> {
         match self {
             Command::Run(command) => command.run(printer),
             Command::Match(command) => command.run(printer),
@@ -119,19 +112,16 @@ impl Command {
             Command::Pretrain(command) => command.run(printer),
             Command::Embed(command) => command.run(printer),
             Command::EmbedText(command) => command.run(printer),
-            Command::Clean(command) => command.run(printer),
+            Command::Score(command) => command.run(printer),
             Command::Plan(command) => command.run(printer),
             Command::Merge(command) => command.run(printer),
             Command::Decisions(command) => command.run(printer),
             Command::Train(command) => command.run(printer),
             Command::FineTune(command) => command.run(printer),
-            Command::TrainAttention(command) => command.run(printer),
-            Command::TrainEpisodes(command) => command.run(printer),
             Command::Predict(command) => command.run(printer),
             Command::Evaluate(command) => command.run(printer),
             Command::Report(command) => command.run(printer),
             Command::Review(command) => command.run(printer),
-            Command::Bench(command) => command.run(printer),
             Command::Demo(command) => command.run(printer),
             Command::Completions(command) => command.run(printer),
             Command::Man(command) => command.run(printer),

@@ -13,7 +13,7 @@ use crate::arguments::{DeviceArguments, JsonArguments, MethodArguments, ScoredAr
 use crate::options::Given;
 use crate::printer::Printer;
 
-/// Pack the classes of a run into bins, each to be scored by `labelsieve clean --plan FILE --bin I`
+/// Pack the classes of a run into bins, each to be scored by `labelsieve score --plan FILE --bin I`
 #[derive(Args)]
 pub struct Plan {
     #[command(flatten)]

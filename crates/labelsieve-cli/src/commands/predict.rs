@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{ArgGroup, Args};
+use labelsieve_jobs::inputs::classifier::{ReadClassifier, load_classifier};
 use labelsieve_jobs::predict::{NewExamples, Predict as Job};
 
 use crate::arguments::{ColumnArguments, DeviceArguments, ImageChoice, JsonArguments, MixedArguments};
@@ -49,6 +50,7 @@ pub struct Predict {
 }
 
 impl Predict {
+    /// Refuses options that would do nothing.
     pub fn check_options(&self, given: &Given) -> Result<()> {
         given.refuse(&["label_column"], "predict", "predict determines the classes itself")?;
         match &self.features {
@@ -57,7 +59,13 @@ impl Predict {
         }
     }
 
+    /// Runs the command.
     pub fn run(&self, printer: &Printer) -> Result<()> {
+        self.run_with(load_classifier, printer)
+    }
+
+    /// For classifiers of features that `read` knows.
+    pub fn run_with(&self, read: ReadClassifier, printer: &Printer) -> Result<()> {
         refuse_json_beside(self.json, self.output.as_deref().unwrap_or(Path::new("-")))?;
         let examples = match &self.features {
             Some(features) => NewExamples::Features(self.columns.table(features, None)),
@@ -71,7 +79,7 @@ impl Predict {
             top: self.top,
             output: self.output.clone(),
         };
-        let predicted = job.run(printer)?;
+        let predicted = job.run_with(read, printer)?;
         if self.json.json { printer.json("predict", &predicted) } else { Ok(()) }
     }
 }

@@ -21,7 +21,7 @@ use crate::printer::Printer;
 #[command(override_usage = "labelsieve report [OPTIONS] --output <FILE> <RUN>\n       \
                             labelsieve report [OPTIONS] --figures <DIR> <RUN>")]
 pub struct Report {
-    /// Run directory (from `labelsieve bench photos` or `demo`) or relevance file (from `labelsieve clean`)
+    /// Run directory (from `labelsieve-bench photos` or `demo`) or relevance file (from `labelsieve score`)
     #[arg(value_name = "RUN")]
     source: PathBuf,
 
@@ -134,8 +134,8 @@ impl Report {
                 }
                 return Err(user_error(
                     format!("`{}` is not a run directory: run.json is missing", self.source.display()),
-                    "give the folder that `labelsieve bench photos` or `labelsieve demo` wrote, or a relevance file of \
-                     `labelsieve clean`",
+                    "give the folder that `labelsieve-bench photos` or `labelsieve demo` wrote, or a relevance file of \
+                     `labelsieve score`",
                 ));
             }
             Contents::of_run(&RunDirectory::open(&self.source)?)?
@@ -187,7 +187,7 @@ impl Report {
         let above = self.source.is_dir().then(|| folder.parent()).flatten();
         if let Some(folder) = [folder].into_iter().chain(above).find(|folder| has_features(folder)) {
             command = command.option("--clean", folder.join("clean.parquet"));
-            command = command.option("--noisy", folder.join("pool.parquet"));
+            command = command.option("--pool", folder.join("pool.parquet"));
             let candidates = Some(folder.join("candidates.parquet")).filter(|path| path.is_file());
             command = candidates.iter().fold(command, |command, path| command.option("--candidates", path));
         }

@@ -25,7 +25,7 @@ use crate::arguments::{DEFAULT_METHOD, DeviceArguments, JsonArguments, MethodNam
 use crate::hint::user_error;
 use crate::printer::Printer;
 
-/// Run the whole pipeline: embed, match, clean, train and report, each step as its own command
+/// Run the whole pipeline: embed, match, score, train and report, each step as its own command
 #[derive(Args, Serialize)]
 pub struct Run {
     /// Clean photos: a folder with a folder per class, or another source of images with classes
@@ -62,12 +62,12 @@ pub struct Run {
     #[serde(serialize_with = "resume::debug")]
     method: MethodName,
 
-    /// Base classes to compare candidates with, as `labelsieve clean` takes them, e.g. the file of --model
+    /// Base classes to compare candidates with, as `labelsieve score` takes them, e.g. the file of --model
     #[arg(long, value_name = "FILE")]
     #[serde(serialize_with = "resume::debug")]
     base: Option<PathBuf>,
 
-    /// Decisions about candidates, as `labelsieve clean` takes them; a run with other decisions keeps its features, as does one
+    /// Decisions about candidates, as `labelsieve score` takes them; a run with other decisions keeps its features, as does one
     /// with another method or other base classes
     #[arg(long, value_name = "FILE")]
     #[serde(serialize_with = "resume::debug")]
@@ -286,7 +286,7 @@ impl Run {
             let words = words("embed").option("--model", model).option("--images", images);
             words.option("--device", &device).option("-o", output)
         };
-        let with_pools = |command: &str| words(command).option("--clean", &clean).option("--noisy", &pool);
+        let with_pools = |command: &str| words(command).option("--clean", &clean).option("--pool", &pool);
         let step = |why, words, output: &Path| {
             let input = String::new();
             Step { why, words, output: output.to_path_buf(), input }
@@ -295,7 +295,7 @@ impl Run {
             step("Compute features of the clean photos", embed(&self.clean, &clean), &clean),
             step("Compute features of the pool", embed(&self.pool, &pool), &pool),
         ];
-        let mut score = with_pools("clean");
+        let mut score = with_pools("score");
         if let Some(captions) = captions {
             let classes = self.classes.as_ref().unwrap_or(&self.clean);
             let find = words("match").option("--classes", classes).options("--text", &captions.given);

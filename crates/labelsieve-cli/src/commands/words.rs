@@ -10,6 +10,7 @@ use labelsieve_files::work::Monitor;
 use labelsieve_files::work::shell_word::shell_word;
 
 use super::Command;
+use crate::front_end::Commands;
 use crate::printer::Printer;
 
 /// The words after `labelsieve`.

@@ -6,7 +6,7 @@ use labelsieve_numerics::random::Stream;
 use crate::common::{bytes, refuses, run};
 use crate::examples::task_folder;
 
-const CLEAN: &str = "clean --clean C.npz --noisy N.npz --method gcn --lambda 0.01 -o R.parquet";
+const SCORE: &str = "score --clean C.npz --pool N.npz --method gcn --lambda 0.01 -o R.parquet";
 
 /// `n` rows of 256 numbers around 60 centres in 20 directions, as an `.npy` file.
 fn rows(n: usize, stream: Stream) -> Vec<u8> {
@@ -36,7 +36,7 @@ fn many_candidates_are_searched_approximately_and_the_recall_is_told() {
     std::fs::write(folder.join("N.npy"), rows(N, Stream::new(2))).expect("disk space");
     std::fs::write(folder.join("C.txt"), "crane\n".repeat(3)).expect("disk space");
     std::fs::write(folder.join("N.txt"), "crane\n".repeat(N)).expect("disk space");
-    let line = "clean --clean C.npy --clean-labels C.txt --noisy N.npy --noisy-labels N.txt --method label-propagation -o";
+    let line = "score --clean C.npy --clean-labels C.txt --pool N.npy --pool-labels N.txt --method label-propagation -o";
     run(folder, &format!("{line} exact.parquet --device cpu")).ok();
     let told = run(folder, &format!("{line} R.parquet --neighbours-approximate=0.9")).ok();
     assert!(told.err.contains("`crane`: neighbours searched approximately, "), "{told:?}");
@@ -55,10 +55,10 @@ fn many_candidates_are_searched_approximately_and_the_recall_is_told() {
 fn few_candidates_are_searched_exactly() {
     let (folder, _) = task_folder();
     let folder = folder.path();
-    run(folder, CLEAN).ok();
+    run(folder, SCORE).ok();
     let relevance = || read_relevance(folder.join("R.parquet")).expect("what we wrote").relevance;
     let exact = relevance();
-    let told = run(folder, &format!("{CLEAN} --neighbours-approximate")).ok();
+    let told = run(folder, &format!("{SCORE} --neighbours-approximate")).ok();
     assert!(!told.err.contains("approximately") && relevance() == exact, "{told:?}");
 }
 
@@ -80,6 +80,6 @@ fn what_cannot_be_approximate_is_refused() {
             &["--dry-run does not use --neighbours-approximate", "hint: "],
         ),
     ] {
-        refuses(folder, &format!("{CLEAN} {options}"), parts);
+        refuses(folder, &format!("{SCORE} {options}"), parts);
     }
 }

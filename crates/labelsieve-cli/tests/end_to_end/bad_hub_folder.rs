@@ -138,7 +138,7 @@ fn preparations_that_cannot_be_meant_are_refused() {
         &["image size: expected at least one patch of 8×8, found 4×4", "hint: "],
     );
     let line = format!("{EMBED} --image-size 4096");
-    refuses(published.path(), &line, &["image size: expected at most 2896 pixels a side", "hint: "]);
+    refuses(published.path(), &line, &["image size: expected at most 2896 pixels per side", "hint: "]);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn files_that_are_cut_short_or_missing_are_named() {
     write(published.path(), "net/model-2.safetensors", &shard[..shard.len() - 9]);
     refuses(published.path(), EMBED, &["`net/model-2.safetensors`", "cut short", "hint: "]);
     std::fs::remove_file(published.net("model-2.safetensors")).expect("removed");
-    let absent = ["`net/model-2.safetensors`", "`net/model.safetensors.index.json` names", "hint: "];
+    let absent = ["`net/model-2.safetensors`", "but `net/model.safetensors.index.json` lists it", "hint: "];
     refuses(published.path(), EMBED, &absent);
     for index in ["{", "[]", r#"{"weight_map": {"a": 3}}"#, r#"{"weight_map": {"a": "../x"}}"#] {
         write(published.path(), "net/model.safetensors.index.json", index.as_bytes());

@@ -5,13 +5,13 @@ use std::path::Path;
 use crate::common::{Finished, bytes, listing, refuses, run, shell};
 use crate::examples::{task_folder, write_task};
 
-const CLEAN: &str = "clean --clean C.npz --noisy N.npz -o R.parquet";
-const TRAIN: &str = "train --clean C.npz --noisy N.npz --relevance R.parquet -o M.safetensors";
+const SCORE: &str = "score --clean C.npz --pool N.npz -o R.parquet";
+const TRAIN: &str = "train --clean C.npz --pool N.npz --relevance R.parquet -o M.safetensors";
 const PREDICT: &str = "predict --model M.safetensors --features T.npz -o P.parquet";
 
 fn with_results() -> tempfile::TempDir {
     let (folder, _) = task_folder();
-    run(folder.path(), CLEAN).ok();
+    run(folder.path(), SCORE).ok();
     run(folder.path(), TRAIN).ok();
     folder
 }
@@ -21,7 +21,7 @@ fn places_that_are_no_place_for_a_file_are_refused_before_the_work() {
     let folder = with_results();
     let folder = folder.path();
     std::fs::write(folder.join("file.txt"), "old").expect("disk space");
-    for (line, output) in [(CLEAN, "R.parquet"), (TRAIN, "M.safetensors"), (PREDICT, "P.parquet")] {
+    for (line, output) in [(SCORE, "R.parquet"), (TRAIN, "M.safetensors"), (PREDICT, "P.parquet")] {
         let ending = output.rsplit('.').next().expect("an ending");
         let _ = std::fs::create_dir(folder.join(format!("dir.{ending}")));
         shell(folder, &format!("rm -f pipe.{ending}; mkfifo pipe.{ending}")).ok();
@@ -45,8 +45,8 @@ fn an_output_that_would_replace_an_input_is_refused() {
     std::os::unix::fs::symlink("N.npz", folder.join("link.parquet")).expect("disk space");
     std::os::unix::fs::symlink("R.parquet", folder.join("link.safetensors")).expect("disk space");
     for (line, output, input) in [
-        (CLEAN, "R.parquet", "link.parquet"),
-        (CLEAN, "R.parquet", "./link.parquet"),
+        (SCORE, "R.parquet", "link.parquet"),
+        (SCORE, "R.parquet", "./link.parquet"),
         (TRAIN, "M.safetensors", "link.safetensors"),
     ] {
         let line = line.replace(&format!("-o {output}"), &format!("-o {input}"));
@@ -68,7 +68,7 @@ fn a_write_that_fails_leaves_the_old_result_and_no_rest() {
     run(folder, PREDICT).ok();
     let old = |name| bytes(folder, name);
     let before = (listing(folder), old("R.parquet"), old("M.safetensors"), old("P.parquet"));
-    for (line, output) in [(CLEAN, "R.parquet"), (TRAIN, "M.safetensors"), (PREDICT, "P.parquet")] {
+    for (line, output) in [(SCORE, "R.parquet"), (TRAIN, "M.safetensors"), (PREDICT, "P.parquet")] {
         with_small_files(folder, 0, line).fails_with(&["cannot write `", output, "File too large"]);
         assert_eq!(
             (listing(folder), old("R.parquet"), old("M.safetensors"), old("P.parquet")),
@@ -82,13 +82,13 @@ fn a_write_that_fails_leaves_the_old_result_and_no_rest() {
 fn when_only_the_result_does_not_fit_the_finished_work_is_kept() {
     let (folder, task) = task_folder();
     let folder = folder.path();
-    run(folder, CLEAN).ok();
+    run(folder, SCORE).ok();
     let whole = bytes(folder, "R.parquet");
     std::fs::remove_file(folder.join("R.parquet")).expect("it exists");
     // 20 bytes per candidate in the journal and a sentence per class, so long names make the result the larger of the two.
     let noisy = crate::examples::noisy_of(&task);
     noisy.parquet(folder.join("N.parquet"), &"long/".repeat(100));
-    let long = "clean --clean C.parquet --noisy N.parquet -o R.parquet";
+    let long = "score --clean C.parquet --pool N.parquet -o R.parquet";
     crate::examples::clean_of(&task).parquet(folder.join("C.parquet"), "c");
     run(folder, long).ok();
     let expected = bytes(folder, "R.parquet");
@@ -118,7 +118,7 @@ fn a_full_disk_is_reported_and_nothing_half_written_is_left() {
         eprintln!("skipped: may not mount a small disk here");
         return;
     }
-    let finished = run(folder, &CLEAN.replace("R.parquet", "disk/R.parquet"));
+    let finished = run(folder, &SCORE.replace("R.parquet", "disk/R.parquet"));
     let left = listing(&folder.join("disk"));
     shell(folder, "umount disk").ok();
     finished.fails_with(&["cannot write `disk/R.parquet", "No space left", "hint: "]);
@@ -131,7 +131,7 @@ fn a_file_in_the_place_of_the_journal_is_not_overwritten() {
     let folder = folder.path();
     std::fs::write(folder.join("R.parquet.partial"), "my notes").expect("disk space");
     let message = ["`R.parquet.partial` is not a journal of an earlier run", "hint: "];
-    refuses(folder, CLEAN, &message);
+    refuses(folder, SCORE, &message);
     assert_eq!(bytes(folder, "R.parquet.partial"), b"my notes");
 }
 
@@ -139,7 +139,7 @@ fn a_file_in_the_place_of_the_journal_is_not_overwritten() {
 fn a_damaged_journal_is_done_again_from_the_damage_on() {
     let (folder, _) = task_folder();
     let folder = folder.path();
-    run(folder, CLEAN).ok();
+    run(folder, SCORE).ok();
     let whole = bytes(folder, "R.parquet");
     for rest in [
         &b""[..],
@@ -148,7 +148,7 @@ fn a_damaged_journal_is_done_again_from_the_damage_on() {
         b"labelsieve journal 1\n\xff\xff\xff\xff\xff\xff",
     ] {
         std::fs::write(folder.join("R.parquet.partial"), rest).expect("disk space");
-        run(folder, CLEAN).ok();
+        run(folder, SCORE).ok();
         assert_eq!(bytes(folder, "R.parquet"), whole);
         assert!(!folder.join("R.parquet.partial").exists());
     }

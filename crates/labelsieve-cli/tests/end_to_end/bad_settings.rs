@@ -7,9 +7,9 @@ use crate::examples::task_folder;
 fn settings_out_of_range_are_refused_by_name() {
     let (folder, _) = task_folder();
     let folder = folder.path();
-    run(folder, "clean --clean C.npz --noisy N.npz --method beta -o R.parquet").ok();
-    let clean = "clean --clean C.npz --noisy N.npz -o S.parquet";
-    let train = "train --clean C.npz --noisy N.npz --relevance R.parquet -o M.safetensors";
+    run(folder, "score --clean C.npz --pool N.npz --method beta -o R.parquet").ok();
+    let clean = "score --clean C.npz --pool N.npz -o S.parquet";
+    let train = "train --clean C.npz --pool N.npz --relevance R.parquet -o M.safetensors";
     for (command, options, message) in [
         (clean, "--lambda NaN", "lambda: expected a non-negative number, found NaN"),
         (clean, "--lambda -1", "lambda: expected a non-negative number, found -1"),
@@ -28,11 +28,9 @@ fn settings_out_of_range_are_refused_by_name() {
         (train, "--scale -3", "scale: expected a positive number, found -3"),
         (train, "--classifier cosine --scale NaN", "scale: expected a positive number, found NaN"),
         (train, "--classifier forest", "'forest' for '--classifier <CLASSIFIER>'"),
-        ("clean --clean C.npz --noisy N.npz", "", "--output <FILE>"),
+        ("score --clean C.npz --pool N.npz", "", "--output <FILE>"),
         ("evaluate", "--model M.safetensors", "--test FEATURES"),
         ("predict", "--model M.safetensors --features T.npz --top 0", "'0' for '--top <N>'"),
-        ("bench paper", "--features . --splits . --shots 3", "expected one of 1, 2, 5, 10, 20"),
-        ("bench paper", "--features . --splits . --episodes 6", "'6' for '--episodes <EPISODES>'"),
     ] {
         refuses(folder, &format!("{command} {options}"), &[message]);
     }
@@ -43,6 +41,6 @@ fn linear_needs_a_second_class() {
     let (folder, task) = task_folder();
     let one = crate::examples::clean_of(&task).only(|class| class == 0);
     one.npz(folder.path().join("C.npz"));
-    let line = "clean --clean C.npz --noisy N.npz --method linear -o R.parquet";
+    let line = "score --clean C.npz --pool N.npz --method linear -o R.parquet";
     refuses(folder.path(), line, &["linear needs", "hint: `linear` needs at least two classes"]);
 }

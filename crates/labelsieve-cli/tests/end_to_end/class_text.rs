@@ -45,7 +45,7 @@ fn texts_alone_will_do() {
     let (folder, _) = task_folder();
     let folder = folder.path();
     write_texts(folder, "text.parquet", None);
-    let said = run(folder, "clean --class-text text.parquet --noisy N.npz --device cpu -o R.parquet").ok();
+    let said = run(folder, "score --class-text text.parquet --pool N.npz --device cpu -o R.parquet").ok();
     let note = "the text of the name is a clean example of 6 classes, the only one of 6";
     assert!(said.err.contains(note), "{said:?}");
     let table = read_relevance(folder.join("R.parquet")).expect("a table");
@@ -60,12 +60,12 @@ fn texts_alone_will_do() {
     // What is learned from it recognises photos: 6 classes, so chance is 17 %.
     run(
         folder,
-        "train --class-text text.parquet --noisy N.npz --relevance R.parquet --device cpu -o M.safetensors",
+        "train --class-text text.parquet --pool N.npz --relevance R.parquet --device cpu -o M.safetensors",
     )
     .ok();
     let said = run(folder, "evaluate --model M.safetensors --test T.npz --json").ok();
     assert!(said.json()["top_1"].as_f64().expect("a number") > 0.5, "{said:?}");
-    let said = run(folder, "clean --class-text text.parquet --noisy N.npz --dry-run --json").ok();
+    let said = run(folder, "score --class-text text.parquet --pool N.npz --dry-run --json").ok();
     assert_eq!(said.json()["n_classes"], 6, "{said:?}");
 }
 
@@ -74,16 +74,16 @@ fn texts_stand_beside_photos() {
     let (folder, _) = task_folder();
     let folder = folder.path();
     write_texts(folder, "text.parquet", None);
-    let line = "clean --clean C.npz --class-text text.parquet --noisy N.npz --device cpu -o R.csv --json";
+    let line = "score --clean C.npz --class-text text.parquet --pool N.npz --device cpu -o R.csv --json";
     let said = run(folder, line).ok();
-    check_answer(&said, "clean");
+    check_answer(&said, "score");
     let said = said.json();
     assert_eq!(said["class_texts"], serde_json::json!({ "n_classes": 6, "n_text_only": 0 }));
     let rows = std::fs::read_to_string(folder.join("R.csv")).expect("rows");
     let clean: Vec<&str> = rows.lines().filter(|row| row.contains(",true,")).take(4).collect();
     assert!(clean[0].starts_with("0,0,") && clean[3].starts_with("text:0,0,"), "{clean:?}");
     // Without texts nothing is said of them.
-    let said = run(folder, "clean --clean C.npz --noisy N.npz --device cpu -o R.csv --json").ok().json();
+    let said = run(folder, "score --clean C.npz --pool N.npz --device cpu -o R.csv --json").ok().json();
     assert!(said.get("class_texts").is_none(), "{said}");
 }
 
@@ -92,7 +92,7 @@ fn texts_that_do_not_fit_are_refused() {
     let (folder, _) = task_folder();
     let folder = folder.path();
     write_texts(folder, "text.parquet", Some("clip 0123456789abcdef"));
-    let clean = |options: &str| format!("clean --noisy N.npz --device cpu -o R.csv {options}");
+    let clean = |options: &str| format!("score --pool N.npz --device cpu -o R.csv {options}");
     refuses(folder, &clean(""), &["--clean <FILE>"]);
     refuses(folder, &clean("--class-text T.npy"), &["T.npy"]);
     refuses(folder, &clean("--class-text text.parquet --clean-labels y.txt"), &["--clean <FILE>"]);
@@ -118,7 +118,7 @@ fn texts_that_do_not_fit_are_refused() {
     );
 
     write_texts(folder, "other.parquet", Some("clip fedcba9876543210"));
-    let line = "clean --clean text.parquet --class-text other.parquet --noisy N.npz --device cpu -o R.csv";
+    let line = "score --clean text.parquet --class-text other.parquet --pool N.npz --device cpu -o R.csv";
     refuses(
         folder,
         line,
@@ -151,7 +151,7 @@ fn a_build_without_tokenizers_says_which_one_has_them() {
     refuses(
         folder.path(),
         "embed-text --model clip --classes classes.toml -o T.parquet",
-        &["`clip`: this build of labelsieve has no text towers", "hint: ", "--features text"],
+        &["`clip`: this build of labelsieve does not support text towers", "hint: ", "--features text"],
     );
 }
 
@@ -166,7 +166,7 @@ fn names_and_photos_of_one_model_go_together() {
         said.err.contains("2 classes from 3 texts, 12 features each, written to `T.parquet`"),
         "{said:?}"
     );
-    let line = "clean --noisy photos.parquet --device cpu -o R.csv --class-text";
+    let line = "score --pool photos.parquet --device cpu -o R.csv --class-text";
     let said = run(folder, &format!("{line} T.parquet")).ok();
     assert!(said.err.contains("12 candidates of 2 classes"), "{said:?}");
     assert!(std::fs::read_to_string(folder.join("R.csv")).expect("rows").contains("text:owl,owl,"));

@@ -13,12 +13,12 @@ pub struct Finished {
 
 /// The binary, set to work in `folder`, so that files have short names in messages.
 pub fn command(folder: &Path, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_labelsieve"));
+    let mut command = Command::new(crate::BINARY);
     command.current_dir(folder).args(line.split_whitespace());
     command
 }
 
-/// Runs `labelsieve LINE` in `folder`.
+/// Runs the program with the arguments of `line` in `folder`.
 pub fn run(folder: &Path, line: &str) -> Finished {
     Finished::from(command(folder, line).output().expect("the binary starts"))
 }
@@ -26,7 +26,7 @@ pub fn run(folder: &Path, line: &str) -> Finished {
 /// Runs a line of shell in `folder`, where `$LABELSIEVE` is the binary.
 pub fn shell(folder: &Path, line: &str) -> Finished {
     let mut command = Command::new("sh");
-    command.current_dir(folder).env("LABELSIEVE", env!("CARGO_BIN_EXE_labelsieve")).args(["-c", line]);
+    command.current_dir(folder).env("LABELSIEVE", crate::BINARY).args(["-c", line]);
     Finished::from(command.output().expect("sh starts"))
 }
 
@@ -82,14 +82,22 @@ pub fn listing(folder: &Path) -> Vec<String> {
     names
 }
 
-/// `labelsieve LINE` must fail with these parts of a message and leave the folder as it was, byte for byte in names.
+/// The run must fail with these parts of a message and leave the folder as it was, byte for byte in names.
 #[track_caller]
 pub fn refuses(folder: &Path, line: &str, parts: &[&str]) {
     let before = listing(folder);
     run(folder, line).fails_with(parts);
-    assert_eq!(listing(folder), before, "after `labelsieve {line}`");
+    assert_eq!(listing(folder), before, "after `{line}`");
 }
 
 pub fn bytes(folder: &Path, name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Runs the program with nobody at the other end of stdout.
+#[track_caller]
+pub fn with_closed_stdout(folder: &Path, line: &str) {
+    let said = shell(folder, &format!("{{ sleep 0.2; $LABELSIEVE {line}; echo $? > code; }} | true")).ok();
+    let code = std::fs::read_to_string(folder.join("code")).expect("a code");
+    assert_eq!(code, "0\n", "{line}: {said:?}");
 }

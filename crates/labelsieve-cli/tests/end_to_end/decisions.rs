@@ -12,7 +12,7 @@ use crate::examples::{class_name, clean_of, noisy_of, task_folder};
 use crate::json::check_answer;
 use crate::resume::{JOURNAL, kill, slow_folder, stopped_midway};
 
-const CLEAN: &str = "clean --clean C.parquet --noisy N.parquet --device cpu";
+const SCORE: &str = "score --clean C.parquet --pool N.parquet --device cpu";
 
 /// `C.parquet` and `N.parquet`, whose examples are called c0, c1, … and n0, n1, …; which candidates are relevant.
 fn named_folder() -> (tempfile::TempDir, Vec<(String, String, bool)>) {
@@ -44,9 +44,9 @@ fn accepted_candidates_have_relevance_one_rejected_ones_zero_and_others_follow()
     let (folder, known) = named_folder();
     let folder = folder.path();
     write_decisions(folder, "d.csv", &known, 5);
-    run(folder, &format!("{CLEAN} -o plain.parquet")).ok();
-    let done = run(folder, &format!("{CLEAN} --decisions d.csv -o R.parquet --json")).ok();
-    check_answer(&done, "clean");
+    run(folder, &format!("{SCORE} -o plain.parquet")).ok();
+    let done = run(folder, &format!("{SCORE} --decisions d.csv -o R.parquet --json")).ok();
+    check_answer(&done, "score");
     let plain = relevance(folder, "plain.parquet");
     let decided = relevance(folder, "R.parquet");
     assert_eq!(plain.decisions, None);
@@ -75,10 +75,10 @@ fn accepted_candidates_have_relevance_one_rejected_ones_zero_and_others_follow()
     let (log, _) = DecisionLog::open(folder.join("d.parquet")).expect("a log");
     log.append(&rows).expect("disk space");
     for line in ["--decisions d.csv --threads 1", "--decisions d.csv --threads 2", "--decisions d.parquet"] {
-        run(folder, &format!("{CLEAN} {line} -o again.parquet")).ok();
+        run(folder, &format!("{SCORE} {line} -o again.parquet")).ok();
         assert_eq!(bytes(folder, "again.parquet"), bytes(folder, "R.parquet"), "{line}");
     }
-    let csv = run(folder, &format!("{CLEAN} --decisions d.csv -o -")).ok().out;
+    let csv = run(folder, &format!("{SCORE} --decisions d.csv -o -")).ok().out;
     let header = "id,class,relevance,probability,is_clean,matched_name,best_clean,best_clean_similarity,";
     assert!(csv.starts_with(&format!("{header}reciprocal_neighbours,decision\n")), "{csv}");
 }
@@ -97,7 +97,7 @@ fn every_method_takes_decisions_and_classes_may_be_decided_completely() {
     }
     write(folder, "d.tsv", text.as_bytes());
     for method in ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture", "auto"] {
-        run(folder, &format!("{CLEAN} --method {method} --decisions d.tsv -o R.csv")).ok();
+        run(folder, &format!("{SCORE} --method {method} --decisions d.tsv -o R.csv")).ok();
         let found = relevance(folder, "R.csv");
         for i in (0..found.ids.len()).filter(|&i| !found.is_clean[i]) {
             match found.classes.get(i) {
@@ -106,7 +106,7 @@ fn every_method_takes_decisions_and_classes_may_be_decided_completely() {
                 _ => (),
             }
         }
-        let train = "train --clean C.parquet --noisy N.parquet --relevance R.csv -o M.safetensors";
+        let train = "train --clean C.parquet --pool N.parquet --relevance R.csv -o M.safetensors";
         run(folder, train).ok();
     }
 }
@@ -119,7 +119,7 @@ fn decisions_about_nothing_are_named_and_a_file_of_them_is_refused() {
     let mut text = String::from_utf8(bytes(folder, "d.csv")).expect("text");
     text += "nobody,barn owl,accept\nn0,Barn_Owl,accept\nc0,barn owl,reject\n";
     write(folder, "d.csv", text.as_bytes());
-    let done = run(folder, &format!("{CLEAN} --decisions d.csv -o R.parquet --json")).ok();
+    let done = run(folder, &format!("{SCORE} --decisions d.csv -o R.parquet --json")).ok();
     assert_eq!(done.json()["decisions"]["n_unmatched"], 3);
     for part in ["`nobody` of `barn owl`", "did you mean `barn owl`?", "about clean examples"] {
         assert!(done.err.contains(part), "{done:?}");
@@ -127,12 +127,12 @@ fn decisions_about_nothing_are_named_and_a_file_of_them_is_refused() {
     write(folder, "none.csv", b"id,class,decision\nn0,Barn_Owl,accept\n");
     let parts =
         ["no decision in `none.csv` is about a candidate", "hint: did you mean the class `barn owl`?"];
-    refuses(folder, &format!("{CLEAN} --decisions none.csv -o S.parquet"), &parts);
+    refuses(folder, &format!("{SCORE} --decisions none.csv -o S.parquet"), &parts);
     write(folder, "empty.csv", b"id,class,decision\n");
-    let done = run(folder, &format!("{CLEAN} --decisions empty.csv -o S.parquet")).ok();
+    let done = run(folder, &format!("{SCORE} --decisions empty.csv -o S.parquet")).ok();
     assert!(done.err.contains("`empty.csv` holds no decisions"), "{done:?}");
-    refuses(folder, &format!("{CLEAN} --decisions d.csv -o d.csv"), &["would replace the input `d.csv`"]);
-    refuses(folder, &format!("{CLEAN} --decisions d.csv --dry-run"), &["--dry-run does not use --decisions"]);
+    refuses(folder, &format!("{SCORE} --decisions d.csv -o d.csv"), &["would replace the input `d.csv`"]);
+    refuses(folder, &format!("{SCORE} --decisions d.csv --dry-run"), &["--dry-run does not use --decisions"]);
 }
 
 #[test]
@@ -152,12 +152,12 @@ fn files_of_garbage_are_refused_with_their_place() {
         ("f.csv", b"id,class,decision\n\xff,x,accept\n", "text in UTF-8"),
     ] {
         write(folder, name, contents);
-        refuses(folder, &format!("{CLEAN} --decisions {name} -o R.parquet"), &[message]);
+        refuses(folder, &format!("{SCORE} --decisions {name} -o R.parquet"), &[message]);
     }
-    refuses(folder, &format!("{CLEAN} --decisions missing.csv -o R.parquet"), &["cannot open `missing.csv`"]);
+    refuses(folder, &format!("{SCORE} --decisions missing.csv -o R.parquet"), &["cannot open `missing.csv`"]);
     write(folder, "g.csv", b"id,class,decision\n");
     write(folder, "g.csv.log", b"12:03 started");
-    refuses(folder, &format!("{CLEAN} --decisions g.csv -o R.parquet"), &["expected a log of decisions"]);
+    refuses(folder, &format!("{SCORE} --decisions g.csv -o R.parquet"), &["expected a log of decisions"]);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_killed_run_goes_on_with_the_same_decisions_and_starts_over_with_others() {
     let folder = slow_folder();
     let folder = folder.path();
     write(folder, "d.csv", b"id,class,decision\n0,0,accept\n1,0,reject\n");
-    let line = "clean --clean C.npz --noisy N.npz --lambda 0.01 --threads 1 --decisions d.csv -o R.parquet";
+    let line = "score --clean C.npz --pool N.npz --lambda 0.01 --threads 1 --decisions d.csv -o R.parquet";
     kill(stopped_midway(folder, line, JOURNAL));
     // The same decisions in another file, made in another order.
     write(folder, "e.csv", b"id,class,decision,by\n1,0,accept,me\n1,0,reject,me\n0,0,accept,me\n");
@@ -186,9 +186,9 @@ fn a_classifier_counts_accepted_candidates_as_clean_and_leaves_rejected_ones_out
     let (folder, known) = named_folder();
     let folder = folder.path();
     write_decisions(folder, "d.csv", &known, 4);
-    run(folder, &format!("{CLEAN} -o plain.parquet")).ok();
-    run(folder, &format!("{CLEAN} --decisions d.csv -o R.parquet")).ok();
-    let train = "train --clean C.parquet --noisy N.parquet --device cpu";
+    run(folder, &format!("{SCORE} -o plain.parquet")).ok();
+    run(folder, &format!("{SCORE} --decisions d.csv -o R.parquet")).ok();
+    let train = "train --clean C.parquet --pool N.parquet --device cpu";
     let trained = |line: &str| {
         let done = run(folder, &format!("{train} {line} --json")).ok();
         check_answer(&done, "train");
@@ -217,8 +217,8 @@ fn decisions_are_a_truth_but_not_for_what_was_made_with_them() {
     let folder = folder.path();
     write_decisions(folder, "d.csv", &known, 3);
     write_decisions(folder, "some.csv", &known, 9);
-    run(folder, &format!("{CLEAN} -o plain.parquet")).ok();
-    run(folder, &format!("{CLEAN} --decisions some.csv -o R.parquet")).ok();
+    run(folder, &format!("{SCORE} -o plain.parquet")).ok();
+    run(folder, &format!("{SCORE} --decisions some.csv -o R.parquet")).ok();
     let evaluate = |line: &str| {
         let done = run(folder, &format!("evaluate {line} --json")).ok();
         check_answer(&done, "evaluate");

@@ -1,56 +1,20 @@
 //! `embed`: images of every kind in, features out.
 
-use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StringArray};
-use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
-use labelsieve_files::{ExampleTable, NetworkFile, NetworkMetadata, Precision, TableColumns};
-use labelsieve_networks::{Architecture, Snapshot, Stem, weights};
+use image::{DynamicImage, ImageFormat, RgbImage};
+use labelsieve_files::{ExampleTable, TableColumns};
 use parquet::arrow::ArrowWriter;
+
+pub use crate::pictures::{encoded, png, write, write_model};
 
 use crate::common::{bytes, listing, refuses, run};
 use crate::hub_folder::Published;
+use crate::pictures::{TINY_RESNET10, drawn};
 
 const EMBED: &str = "embed --model M.safetensors --device cpu --images";
-
-/// An untrained network for images of 16×16: nothing here asks whether features are any good.
-pub fn write_model(path: &Path, seed: u64) {
-    let network = Architecture::ConvNet128.network(16, 16, Stem::Photo).expect("a size");
-    let snapshot = Snapshot::initial(&network, 0, seed);
-    let metadata = NetworkMetadata {
-        architecture: "convnet128".to_owned(),
-        image_size: (16, 16),
-        channel_mean: network.mean,
-        channel_deviation: network.deviation,
-        ..NetworkMetadata::default()
-    };
-    let tensors = weights::to_tensors(&network, &snapshot).expect("a valid snapshot");
-    NetworkFile { tensors, metadata: Some(metadata) }.save(path, Precision::F32).expect("disk space");
-}
-
-fn drawn(seed: u32) -> RgbImage {
-    RgbImage::from_fn(24, 20, |x, y| {
-        Rgb([(x * 9 + seed * 31) as u8, (y * 11) as u8, (seed * 57 % 256) as u8])
-    })
-}
-
-pub fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
-    let mut bytes = Cursor::new(Vec::new());
-    image.write_to(&mut bytes, format).expect("an image");
-    bytes.into_inner()
-}
-
-pub fn png(seed: u32) -> Vec<u8> {
-    encoded(&drawn(seed).into(), ImageFormat::Png)
-}
-
-pub fn write(folder: &Path, name: &str, bytes: &[u8]) {
-    let path = folder.join(name);
-    std::fs::create_dir_all(path.parent().expect("a folder")).expect("disk space");
-    std::fs::write(path, bytes).expect("disk space");
-}
 
 /// A folder with a network and `n` pictures under `photos/{cat,owl}`.
 pub fn folder_of(n: u32) -> tempfile::TempDir {
@@ -79,7 +43,7 @@ fn length(row: &[f32]) -> f32 {
 }
 
 #[test]
-fn built_in_networks_go_by_name_and_one_is_used_when_none_is_chosen() {
+fn the_built_in_network_goes_by_name_and_is_used_when_none_is_chosen() {
     let folder = folder_of(3);
     let folder = folder.path();
     let network = |name: &str| {
@@ -91,15 +55,14 @@ fn built_in_networks_go_by_name_and_one_is_used_when_none_is_chosen() {
     assert!(usual.starts_with("efficientnet-lite0 ") && width == 1280, "{usual}, {width}");
     run(folder, "embed --model efficientnet-lite0 --images photos --device cpu -o named.parquet").ok();
     assert_eq!(bytes(folder, "named.parquet"), bytes(folder, "usual.parquet"));
-    run(folder, "embed --model tiny-resnet10 --images photos --device cpu -o tiny.parquet").ok();
+    run(folder, &format!("embed --model {TINY_RESNET10} --images photos --device cpu -o tiny.parquet")).ok();
     assert!(network("tiny.parquet").0.starts_with("resnet10 "));
     refuses(
         folder,
         "embed --model tiny-resnet-10 --images photos -o x.parquet",
         &[
-            "there is no network `tiny-resnet-10`",
-            "hint: did you mean `tiny-resnet10`?",
-            "efficientnet-lite0",
+            "the network `tiny-resnet-10` is not built in",
+            "hint: pass its file: `models/tiny-resnet10.safetensors` of the repository",
         ],
     );
     refuses(
@@ -107,14 +70,14 @@ fn built_in_networks_go_by_name_and_one_is_used_when_none_is_chosen() {
         "embed --model clip --images photos -o x.parquet",
         &[
             "there is no file, folder or built-in network `clip`",
-            "hint: built-in networks: efficientnet-lite0",
+            "hint: the built-in network is `efficientnet-lite0`",
         ],
     );
     assert!(!folder.join("x.parquet").exists());
     refuses(
         folder,
-        "run --clean photos --pool photos --model tiny_resnet10 -o out",
-        &["there is no network `tiny_resnet10`", "hint: did you mean `tiny-resnet10`?"],
+        "run --clean photos --pool photos --model efficientnet_lite_0 -o out",
+        &["there is no network `efficientnet_lite_0`", "hint: did you mean `efficientnet-lite0`?"],
     );
 }
 
@@ -154,7 +117,7 @@ fn every_kind_of_image_is_embedded_or_listed() {
     let lines: Vec<&str> = skipped.lines().collect();
     assert_eq!(lines[0], "id,reason");
     for (line, start) in lines[1..].iter().zip([
-        "cat/e-cut.jpg,the file is cut short: a JPEG without its end mark",
+        "cat/e-cut.jpg,file is truncated: a JPEG without an end marker",
         "cat/f-empty.jpg,\"expected an image, found no bytes\"",
         "cat/g-garbage.jpg,\"expected JPEG, PNG, WebP, GIF, BMP or TIFF, found other bytes\"",
         "cat/h-huge.bmp,",
@@ -261,7 +224,7 @@ fn threads_and_batches_do_not_matter_to_any_kind_of_network() {
     let published = Published::new("siglip");
     let folder = published.path();
     (0..5).for_each(|i| write(folder, &format!("photos/{i}.png"), &png(i)));
-    for model in ["efficientnet-lite0", "tiny-resnet10", "net"] {
+    for model in ["efficientnet-lite0", TINY_RESNET10, "net"] {
         let embed = |options: &str| {
             run(folder, &format!("embed --model {model} --images photos --device cpu {options} -o A.npy"))
                 .ok();

@@ -8,8 +8,8 @@ use crate::common::{refuses, run, shell};
 use crate::embed::{folder_of, png, write};
 use crate::examples::{clean_of, noisy_of, read_parquet, task_folder, write_parquet, write_task};
 
-const CLEAN: &str = "clean --clean C.npz --noisy N.npz -o S.parquet";
-const TRAIN: &str = "train --clean C.npz --noisy N.npz --relevance R.parquet -o S.safetensors";
+const SCORE: &str = "score --clean C.npz --pool N.npz -o S.parquet";
+const TRAIN: &str = "train --clean C.npz --pool N.npz --relevance R.parquet -o S.safetensors";
 const EVALUATE: &str = "evaluate --model W.safetensors --test T.npz";
 const PREDICT: &str = "predict --model W.safetensors --features T.npz -o S.parquet";
 
@@ -18,8 +18,8 @@ fn everything() -> tempfile::TempDir {
     let folder = folder_of(4);
     let path = folder.path();
     write_task(path);
-    run(path, "clean --clean C.npz --noisy N.npz --method similarity -o R.parquet").ok();
-    run(path, "train --clean C.npz --noisy N.npz --relevance R.parquet -o W.safetensors").ok();
+    run(path, "score --clean C.npz --pool N.npz --method similarity -o R.parquet").ok();
+    run(path, "train --clean C.npz --pool N.npz --relevance R.parquet -o W.safetensors").ok();
     write(path, "photo.png", &png(1));
     shell(path, "tar cf photos.tar photos && mkdir empty && : > nothing.parquet").ok();
     folder
@@ -42,8 +42,8 @@ fn images_where_features_are_wanted_are_to_be_embedded() {
              --images {images} -o {name}.parquet`"
         );
         for line in [
-            CLEAN.replace("C.npz", images),
-            CLEAN.replace("N.npz", images),
+            SCORE.replace("C.npz", images),
+            SCORE.replace("N.npz", images),
             TRAIN.replace("N.npz", images),
             EVALUATE.replace("T.npz", images),
             PREDICT.replace("T.npz", images),
@@ -54,10 +54,10 @@ fn images_where_features_are_wanted_are_to_be_embedded() {
     let images: arrow_array::BinaryArray = [Some(png(1)), Some(png(2))].into_iter().collect();
     write_parquet(folder.join("P.parquet"), [("image", std::sync::Arc::new(images) as _)]);
     let hint = "hint: compute features of the images first: `labelsieve embed";
-    refuses(folder, &CLEAN.replace("C.npz", "P.parquet"), &["columns: expected", "found image", hint]);
+    refuses(folder, &SCORE.replace("C.npz", "P.parquet"), &["columns: expected", "found image", hint]);
     refuses(
         folder,
-        &CLEAN.replace("C.npz", "empty"),
+        &SCORE.replace("C.npz", "empty"),
         &["`empty`", "found a folder without `img_emb`", "hint: "],
     );
     // Networks take the images themselves.
@@ -80,7 +80,7 @@ fn a_mistyped_path_is_answered_with_the_nearest_one() {
         "phtos",
         "`phtos` does not exist in the current folder; did you mean `photos`?",
     );
-    let clean = |path: &str| CLEAN.replace("C.npz", path);
+    let clean = |path: &str| SCORE.replace("C.npz", path);
     check(&clean("phtos"), "phtos", "`phtos` does not exist in the current folder; did you mean `photos`?");
     check(
         &clean("data/claen.npz"),
@@ -109,7 +109,7 @@ fn a_mistyped_path_is_answered_with_the_nearest_one() {
     );
     refuses(
         folder,
-        &CLEAN.replace("S.parquet", "results/S.parquet"),
+        &SCORE.replace("S.parquet", "results/S.parquet"),
         &["cannot write `results/S.parquet`", "hint: `results` does not exist", "`mkdir -p results`"],
     );
 }
@@ -147,7 +147,7 @@ fn an_unknown_column_is_answered_with_its_option_and_the_nearest_name() {
     let folder = folder.path();
     clean_of(&task).parquet(folder.join("C.parquet"), "c");
     noisy_of(&task).parquet(folder.join("N.parquet"), "n");
-    let clean = "clean --clean C.parquet --noisy N.parquet --method similarity -o R.parquet";
+    let clean = "score --clean C.parquet --pool N.parquet --method similarity -o R.parquet";
     for (options, column, hint) in [
         ("--embedding-column embeding", "embeding", "did you mean `--embedding-column embedding`?"),
         ("--label-column klass", "klass", "did you mean `--label-column class`?"),
@@ -192,12 +192,12 @@ fn an_unknown_column_is_answered_with_its_option_and_the_nearest_name() {
         &format!("{clean} --candidates X.parquet").replace("R.parquet", "S.parquet"),
         &[
             "`X.parquet`: columns: expected `matched_name`",
-            "hint: the file looks like relevance from `labelsieve clean`",
+            "hint: the file looks like relevance from `labelsieve score`",
         ],
     );
     refuses(
         folder,
-        "train --clean C.parquet --noisy N.parquet --relevance N.parquet -o W.safetensors",
+        "train --clean C.parquet --pool N.parquet --relevance N.parquet -o W.safetensors",
         &[
             "`N.parquet`: columns: expected `relevance`",
             "hint: the file looks like features from `labelsieve embed`",
@@ -306,7 +306,7 @@ fn files_that_are_something_else_are_called_what_they_are() {
             let message = format!("`{name}`: expected ");
             let found = format!("found {found}");
             let hint = if ending == "parquet" && hint == "labelsieve embed" { "" } else { hint };
-            refuses(folder, &CLEAN.replace("N.npz", &name), &[&message, &found, hint]);
+            refuses(folder, &SCORE.replace("N.npz", &name), &[&message, &found, hint]);
         }
     }
     // Tables that go elsewhere, and the right file under a wrong name.
@@ -314,12 +314,12 @@ fn files_that_are_something_else_are_called_what_they_are() {
     std::fs::copy(folder.join("N.npz"), folder.join("N.dat")).expect("disk space");
     refuses(
         folder,
-        &CLEAN.replace("N.npz", "N.dat"),
+        &SCORE.replace("N.npz", "N.dat"),
         &["found a NumPy archive", "hint: ", "rename it to `N.npz`"],
     );
     refuses(
         folder,
-        &CLEAN.replace("N.npz", "W.safetensors"),
+        &SCORE.replace("N.npz", "W.safetensors"),
         &["found a safetensors file", "hint: ", "--model"],
     );
     refuses(
@@ -383,14 +383,11 @@ fn files_that_are_something_else_are_called_what_they_are() {
 fn clean_and_noisy_the_wrong_way_round_are_noticed() {
     let (folder, task) = task_folder();
     let folder = folder.path();
-    let swapped = "are --clean and --noisy swapped?";
+    let swapped = "are --clean and --pool swapped?";
     noisy_of(&task).npy(folder.join("N.npy"));
-    let parts = [
-        "the --clean file `N.npy` contains no classes, but the --noisy file `C.npz` does",
-        "hint: ",
-        swapped,
-    ];
-    refuses(folder, "clean --clean N.npy --noisy C.npz -o R.parquet", &parts);
+    let parts =
+        ["the --clean file `N.npy` contains no classes, but the --pool file `C.npz` does", "hint: ", swapped];
+    refuses(folder, "score --clean N.npy --pool C.npz -o R.parquet", &parts);
     clean_of(&task).parquet(folder.join("C.parquet"), "c");
     noisy_of(&task).parquet(folder.join("N.parquet"), "n");
     let mut candidates =
@@ -404,12 +401,12 @@ fn clean_and_noisy_the_wrong_way_round_are_noticed() {
     };
     candidates.write(&[row("n0"), row("n1"), row("lost")]).expect("disk space");
     candidates.finish().expect("disk space");
-    let line = "clean --clean N.parquet --noisy C.parquet --candidates K.parquet -o R.parquet";
+    let line = "score --clean N.parquet --pool C.parquet --candidates K.parquet -o R.parquet";
     let parts =
         ["2 of the 3 candidates in `K.parquet` are in the --clean file `N.parquet`", "hint: ", swapped];
     refuses(folder, line, &parts);
-    let done = run(folder, "clean --clean N.npz --noisy C.npz --method similarity -o R.parquet").ok();
+    let done = run(folder, "score --clean N.npz --pool C.npz --method similarity -o R.parquet").ok();
     assert!(done.err.contains("warning: every class has more clean examples than candidates"), "{done:?}");
-    let done = run(folder, "clean --clean C.npz --noisy N.npz --method similarity -o R.parquet").ok();
+    let done = run(folder, "score --clean C.npz --pool N.npz --method similarity -o R.parquet").ok();
     assert!(!done.err.contains("swapped"), "{done:?}");
 }

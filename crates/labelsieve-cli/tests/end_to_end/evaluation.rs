@@ -13,11 +13,11 @@ fn new_classes_join_base_classes_without_touching_them() {
         let part = |class: usize| (first..=last).contains(&class);
         clean_of(&task).only(part).npz(folder.join(format!("C-{name}.npz")));
         noisy_of(&task).only(part).npz(folder.join(format!("N-{name}.npz")));
-        let pools = format!("--clean C-{name}.npz --noisy N-{name}.npz");
-        run(folder, &format!("clean {pools} -o R-{name}.parquet")).ok();
+        let pools = format!("--clean C-{name}.npz --pool N-{name}.npz");
+        run(folder, &format!("score {pools} -o R-{name}.parquet")).ok();
     }
     let pools =
-        |name: &str| format!("train --clean C-{name}.npz --noisy N-{name}.npz --relevance R-{name}.parquet");
+        |name: &str| format!("train --clean C-{name}.npz --pool N-{name}.npz --relevance R-{name}.parquet");
     run(folder, &format!("{} --scale 7 --backbone resnet10 -o B.safetensors", pools("base"))).ok();
     for classifier in ["prototype", "cosine --epochs 3"] {
         let line =
@@ -45,7 +45,7 @@ fn known_truth_tells_how_well_relevance_separates() {
     let (folder, task) = task_folder();
     let folder = folder.path();
     write_truth(&task, folder.join("truth.parquet"));
-    run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
+    run(folder, "score --clean C.npz --pool N.npz -o R.parquet").ok();
     let line = "evaluate --relevance R.parquet --truth truth.parquet";
     let report = run(folder, &format!("{line} --json")).ok().json();
     let all = &report["relevance"]["all"];
@@ -70,8 +70,8 @@ fn a_baseline_shows_what_was_gained_by_number_of_candidates() {
     let (folder, _) = task_folder();
     let folder = folder.path();
     for method in ["beta", "gcn"] {
-        let pools = "--clean C.npz --noisy N.npz";
-        run(folder, &format!("clean {pools} --method {method} -o {method}.parquet")).ok();
+        let pools = "--clean C.npz --pool N.npz";
+        run(folder, &format!("score {pools} --method {method} -o {method}.parquet")).ok();
         run(folder, &format!("train {pools} --relevance {method}.parquet -o {method}.safetensors")).ok();
     }
     let line = "evaluate --model gcn.safetensors --test T.npz --baseline beta.safetensors \
@@ -105,8 +105,8 @@ fn a_test_class_that_the_classifier_does_not_know_is_named() {
     let (folder, task) = task_folder();
     let folder = folder.path();
     clean_of(&task).only(|class| class < 5).npz(folder.join("C.npz"));
-    run(folder, "clean --clean C.npz --noisy N.npz --method beta -o R.parquet").ok();
-    run(folder, "train --clean C.npz --noisy N.npz --relevance R.parquet -o M.safetensors").ok();
+    run(folder, "score --clean C.npz --pool N.npz --method beta -o R.parquet").ok();
+    run(folder, "train --clean C.npz --pool N.npz --relevance R.parquet -o M.safetensors").ok();
     let line = "evaluate --model M.safetensors --test T.npz --json";
     let message = ["`T.npz`, row 60: class `5` is not among the 5 classes of the classifier", "hint: "];
     refuses(folder, line, &message);

@@ -303,9 +303,9 @@ fn a_damaged_group_of_a_table_costs_its_own_rows_and_is_named() {
 
     // Fine-tuning looks for images by id; the damage may be where they were.
     run(folder, &format!("{EMBED} photos -o C.parquet")).ok();
-    let clean = "clean --clean C.parquet --noisy F.parquet --neighbours 2 -o R.parquet";
+    let clean = "score --clean C.parquet --pool F.parquet --neighbours 2 -o R.parquet";
     run(folder, clean).ok();
-    let tune = "train --classifier finetune --relevance R.parquet --network N.safetensors --device cpu \
+    let tune = "finetune --relevance R.parquet --network N.safetensors --device cpu \
                 --images photos P.parquet --batch-size 4 --epochs 1 -o T.safetensors";
     let tuned = run(folder, tune).ok();
     assert!(tuned.err.contains("warning: `P.parquet` was not read completely: "), "{tuned:?}");

@@ -8,6 +8,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use crate::common::{bytes, refuses, run, shell};
+use crate::damage::poison;
 use crate::embed::{folder_of, write};
 use crate::examples::{Examples, task_folder};
 use crate::resume::{kill, stopped_when};
@@ -17,7 +18,7 @@ fn a_flipped_bit_in_a_stored_array_is_noticed_wherever_it_is() {
     let (folder, _) = task_folder();
     let folder = folder.path();
     let whole = bytes(folder, "N.npz");
-    let clean = "clean --clean C.npz --noisy N.npz -o R.parquet";
+    let clean = "score --clean C.npz --pool N.npz -o R.parquet";
     for at in [1000, whole.len() / 2, whole.len() * 9 / 10] {
         let mut damaged = whole.clone();
         damaged[at] ^= 1;
@@ -120,17 +121,7 @@ fn numbers_that_cannot_be_are_refused_with_file_tensor_and_position() {
     }
 
     // What no writer of ours lets through.
-    let poisoned = |name: &str, tensor: &str, value: f32| {
-        let whole = bytes(folder, name);
-        let length = u64::from_le_bytes(*whole.first_chunk().expect("a length")) as usize;
-        let header: serde_json::Value = serde_json::from_slice(&whole[8..8 + length]).expect("a header");
-        let start = header[tensor]["data_offsets"][0].as_u64().expect("an offset") as usize;
-        let place = whole.windows(8).position(|window| window == b"checksum").expect("a checksum");
-        let mut changed = whole.clone();
-        changed[place..place + 8].copy_from_slice(b"removed!");
-        changed[8 + length + start..][..4].copy_from_slice(&value.to_le_bytes());
-        write(folder, &format!("X-{name}"), &changed);
-    };
+    let poisoned = |name: &str, tensor: &str, value: f32| poison(folder, name, tensor, value);
     for tensor in ["pca.mean", "pca.components", "pca.variances", "pca.kept"] {
         poisoned("P.safetensors", tensor, f32::NAN);
         let place =
@@ -144,23 +135,13 @@ fn numbers_that_cannot_be_are_refused_with_file_tensor_and_position() {
 
     let (task, _) = task_folder();
     let task = task.path();
-    run(task, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
-    run(task, "train --clean C.npz --noisy N.npz --relevance R.parquet -o W.safetensors").ok();
-    run(task, "train-attention --base T.npz --posing 2 --steps 4 -o G.safetensors").ok();
-    for name in ["W.safetensors", "G.safetensors"] {
-        std::fs::copy(task.join(name), folder.join(name)).expect("disk space");
-        poisoned(name, "scale", 0.0);
-        std::fs::copy(folder.join(format!("X-{name}")), task.join(format!("X-{name}"))).expect("disk space");
-    }
+    run(task, "score --clean C.npz --pool N.npz -o R.parquet").ok();
+    run(task, "train --clean C.npz --pool N.npz --relevance R.parquet -o W.safetensors").ok();
+    std::fs::copy(task.join("W.safetensors"), folder.join("W.safetensors")).expect("disk space");
+    poisoned("W.safetensors", "scale", 0.0);
+    std::fs::copy(folder.join("X-W.safetensors"), task.join("X-W.safetensors")).expect("disk space");
     let scale = "tensor `scale`, number 0: expected a positive number, found 0";
     refuses(task, "predict --model X-W.safetensors --features T.npz", &["`X-W.safetensors`: ", scale]);
-    let train =
-        "train --classifier attention --clean C.npz --noisy N.npz --relevance R.parquet -o V.safetensors";
-    refuses(task, &format!("{train} --attention X-G.safetensors"), &["`X-G.safetensors`: ", scale]);
-    poisoned("G.safetensors", "keys", f32::NAN);
-    std::fs::copy(folder.join("X-G.safetensors"), task.join("X-G.safetensors")).expect("disk space");
-    let keys = "tensor `keys`, number 0: expected a finite number, found NaN";
-    refuses(task, &format!("{train} --attention X-G.safetensors"), &["`X-G.safetensors`: ", keys]);
 }
 
 #[test]
@@ -176,7 +157,7 @@ fn features_may_have_as_many_columns_as_is_promised() {
         };
         write("C.npz", 2);
         write("N.npz", 6);
-        let line = format!("clean --clean C.npz --noisy N.npz --method {method} --neighbours 2 -o R.parquet");
+        let line = format!("score --clean C.npz --pool N.npz --method {method} --neighbours 2 -o R.parquet");
         let done = run(folder, &line).ok();
         assert!(folder.join("R.parquet").exists(), "{done:?}");
         std::fs::remove_file(folder.join("R.parquet")).expect("it exists");

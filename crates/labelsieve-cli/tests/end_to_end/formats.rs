@@ -9,7 +9,7 @@ use crate::examples::{
     RECIPE, class_name, clean_of, noisy_of, read_parquet, task_folder, test_of, write_task,
 };
 
-const BASELINE: &str = "clean --clean C.npz --noisy N.npz -o R.parquet";
+const BASELINE: &str = "score --clean C.npz --pool N.npz -o R.parquet";
 
 fn relevance(folder: &std::path::Path, name: &str) -> RelevanceTable {
     read_relevance(folder.join(name)).expect("what we wrote")
@@ -24,11 +24,11 @@ fn parquet_with_names_gives_named_rows_and_the_same_accuracy() {
     {
         examples.parquet(folder.join(format!("{name}.parquet")), prefix);
     }
-    run(folder, "clean --clean C.parquet --noisy N.parquet -o R.parquet").ok();
+    run(folder, "score --clean C.parquet --pool N.parquet -o R.parquet").ok();
     let table = relevance(folder, "R.parquet");
     assert_eq!(table.classes.names, (0..6).map(class_name).collect::<Vec<_>>());
     assert!(table.ids.iter().zip(&table.is_clean).all(|(id, clean)| id.starts_with("verified/") == *clean));
-    run(folder, "train --clean C.parquet --noisy N.parquet --relevance R.parquet -o M.safetensors").ok();
+    run(folder, "train --clean C.parquet --pool N.parquet --relevance R.parquet -o M.safetensors").ok();
     let report = run(folder, "evaluate --model M.safetensors --test T.parquet --json").ok().json();
     assert!(report["top_1"].as_f64().expect("a number") > 0.6, "{report}");
     assert_eq!(report["classes"][1]["class"], "eagle owl");
@@ -51,9 +51,9 @@ fn columns_of_other_names_are_found_when_named() {
         rename("usual.parquet", &format!("{name}.parquet"));
     }
     let columns = "--id-column who --label-column what --embedding-column how";
-    run(folder, &format!("clean --clean C.parquet --noisy N.parquet {columns} -o R.parquet")).ok();
+    run(folder, &format!("score --clean C.parquet --pool N.parquet {columns} -o R.parquet")).ok();
     assert!(relevance(folder, "R.parquet").ids.iter().any(|id| id == "N0"));
-    let missing = "clean --clean C.parquet --noisy N.parquet --label-column which -o S.parquet";
+    let missing = "score --clean C.parquet --pool N.parquet --label-column which -o S.parquet";
     run(folder, missing).fails_with(&["`C.parquet`", "which", "found", "who"]);
 }
 
@@ -69,8 +69,8 @@ fn arrays_with_separate_labels_give_what_the_archive_gives() {
     let lines = |classes: &[usize]| classes.iter().map(|class| format!("{class}\n")).collect::<String>();
     std::fs::write(folder.join("C.txt"), lines(&clean_of(&task).classes)).expect("disk space");
     std::fs::write(folder.join("T.txt"), lines(&task.test_labels)).expect("disk space");
-    let pools = "--clean C.npy --clean-labels C.txt --noisy N.npy --noisy-labels N-labels.npy";
-    run(folder, &format!("clean {pools} -o S.parquet")).ok();
+    let pools = "--clean C.npy --clean-labels C.txt --pool N.npy --pool-labels N-labels.npy";
+    run(folder, &format!("score {pools} -o S.parquet")).ok();
     let (archive, arrays) = (relevance(folder, "R.parquet"), relevance(folder, "S.parquet"));
     assert_eq!((archive.ids, archive.relevance), (arrays.ids, arrays.relevance));
     run(folder, &format!("train {pools} --relevance S.parquet -o M.safetensors")).ok();
@@ -105,7 +105,7 @@ fn a_clip_retrieval_folder_is_joined_to_classes_by_a_candidate_file() {
     writer.write(&rows).expect("disk space");
     writer.finish().expect("disk space");
 
-    let clean = run(folder, "clean --clean C.npz --noisy web --candidates M.parquet -o R.parquet").ok();
+    let clean = run(folder, "score --clean C.npz --pool web --candidates M.parquet -o R.parquet").ok();
     assert!(clean.err.contains("warning: skipping 1 candidate "), "{clean:?}");
     let table = relevance(folder, "R.parquet");
     let of = |id: &str| -> Vec<usize> { (0..table.ids.len()).filter(|&i| &table.ids[i] == id).collect() };
@@ -118,10 +118,10 @@ fn a_clip_retrieval_folder_is_joined_to_classes_by_a_candidate_file() {
     assert_eq!(matched.value(of(&format!("web/{last}.jpg"))[0]), "barn owl");
     assert_eq!(matched.value(of("web/0.jpg")[0]), "owl");
 
-    run(folder, "train --clean C.npz --noisy web --relevance R.parquet -o M.safetensors").ok();
+    run(folder, "train --clean C.npz --pool web --relevance R.parquet -o M.safetensors").ok();
     let report = run(folder, "evaluate --model M.safetensors --test T.npz --json").ok().json();
     assert!(report["top_1"].as_f64().expect("a number") > 0.6, "{report}");
-    run(folder, "clean --clean C.npz --noisy web -o S.parquet").fails_with(&[
+    run(folder, "score --clean C.npz --pool web -o S.parquet").fails_with(&[
         "`web` contains no classes",
         "hint: ",
         "--candidates",
@@ -135,7 +135,7 @@ fn candidates_that_are_nowhere_among_the_features_are_refused() {
     let mut writer = CandidateWriter::create(folder.join("M.parquet"), &[]).expect("a folder");
     writer.write(&[candidate(0, 0, "owl")]).expect("disk space");
     writer.finish().expect("disk space");
-    let line = "clean --clean C.npz --noisy N.npz --candidates M.parquet -o R.parquet";
+    let line = "score --clean C.npz --pool N.npz --candidates M.parquet -o R.parquet";
     let message = ["no candidate in `M.parquet` has features in `N.npz`: e.g. `web/0.jpg`", "hint: "];
     crate::common::refuses(folder, line, &message);
 }

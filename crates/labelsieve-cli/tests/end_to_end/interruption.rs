@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crate::common::{bytes, command, listing, run, shell};
 use crate::examples::{Examples, task_folder};
-use crate::resume::{CLEAN, JOURNAL, kill, signal, slow_folder, stopped_midway};
+use crate::resume::{JOURNAL, SCORE, kill, signal, slow_folder, stopped_midway};
 
-const TRAIN: &str = "train --clean C.npz --noisy N.npz --relevance R.parquet -o M.safetensors";
+const TRAIN: &str = "train --clean C.npz --pool N.npz --relevance R.parquet -o M.safetensors";
 
 /// Lets a stopped process go on with a signal waiting for it; returns which one ended it, and what it said.
 fn end_with(mut child: Child, name: &str) -> (Option<i32>, String) {
@@ -37,12 +37,12 @@ fn a_signal_ends_the_work_and_says_what_is_kept_and_how_to_go_on() {
             eprintln!("skipped: SIGINT is ignored here");
             continue;
         }
-        let (ended_by, said) = end_with(stopped_midway(folder, CLEAN, JOURNAL), name);
+        let (ended_by, said) = end_with(stopped_midway(folder, SCORE, JOURNAL), name);
         assert_eq!(ended_by, Some(number), "{said}");
         let end = format!(" of 12 classes are kept in `{JOURNAL}`: run the same command again to resume\n");
         assert!(said.contains("interrupted; ") && said.ends_with(&end), "{said}");
         assert_eq!(listing(folder), ["C.npz", "N.npz", JOURNAL]);
-        let again = run(folder, CLEAN).ok();
+        let again = run(folder, SCORE).ok();
         assert!(again.err.contains("resuming"), "{again:?}");
         std::fs::remove_file(folder.join("R.parquet")).expect("it exists");
     }
@@ -53,7 +53,7 @@ fn shells_see_the_usual_exit_codes() {
     let folder = slow_folder();
     let line = format!(
         "timeout -s TERM --preserve-status 0.2 $LABELSIEVE {}",
-        CLEAN.replace("--lambda", "--seed 7 --lambda")
+        SCORE.replace("--lambda", "--seed 7 --lambda")
     );
     let code = shell(folder.path(), &format!("{line}; echo $?")).out;
     assert!(["143\n", "0\n"].contains(&code.as_str()), "{code}"); // 0 where all was done in time
@@ -108,7 +108,7 @@ fn is_locked(path: &Path) -> bool {
 /// A classifier and examples enough to be busy with.
 fn folder_to_predict() -> tempfile::TempDir {
     let (folder, task) = task_folder();
-    run(folder.path(), "clean --clean C.npz --noisy N.npz --method similarity -o R.parquet").ok();
+    run(folder.path(), "score --clean C.npz --pool N.npz --method similarity -o R.parquet").ok();
     run(folder.path(), TRAIN).ok();
     let dim = task.test.dim();
     let rows = 100_000;

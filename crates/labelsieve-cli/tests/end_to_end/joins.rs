@@ -7,8 +7,8 @@ use arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
 use arrow_array::{ArrayRef, StringArray};
 use labelsieve::synthetic::Recipe;
 use labelsieve_files::{
-    NETWORK_KEY, NetworkFile, Precision, RelevanceRow, RelevanceTable, RelevanceWriter, SavedAttention,
-    SavedClassifier, read_relevance,
+    NETWORK_KEY, NetworkFile, Precision, RelevanceRow, RelevanceTable, RelevanceWriter, SavedClassifier,
+    read_relevance,
 };
 use labelsieve_matching::{CandidateRow, CandidateWriter};
 
@@ -127,7 +127,7 @@ fn starts_over_with(option: &str, first: &str, second: &str) {
     two_versions(&folder.join("C.parquet"), &clean_of(&task), "c");
     two_versions(&folder.join("N.parquet"), &noisy_of(&task), "n");
     let line =
-        "clean --clean C.parquet --noisy N.parquet --lambda 0.01 --threads 1 -o R.parquet --embedding-column";
+        "score --clean C.parquet --pool N.parquet --lambda 0.01 --threads 1 -o R.parquet --embedding-column";
     let line = match option {
         "--embedding-column" => line.to_owned(),
         _ => format!("{line} embedding {option}"),
@@ -165,7 +165,7 @@ fn a_run_that_reads_a_pipe_says_that_it_cannot_be_resumed() {
     let labels: String = clean_of(&task).classes.iter().map(|class| format!("{class}\n")).collect();
     std::fs::write(folder.join("labels.txt"), labels).expect("disk space");
     let line = "mkfifo pipe && (cat labels.txt > pipe &) && \
-                $LABELSIEVE clean --clean C.npy --clean-labels pipe --noisy N.npz --method similarity -o R.parquet";
+                $LABELSIEVE score --clean C.npy --clean-labels pipe --pool N.npz --method similarity -o R.parquet";
     let done = shell(folder, line).ok();
     says(&done, &["`pipe` is not a regular file; this run cannot be resumed"]);
     assert_eq!(relevance(folder, "R.parquet").classes.names.len(), 6);
@@ -193,7 +193,7 @@ fn clean_takes_clean_examples_out_of_the_pool_of_their_class_by_id_and_by_featur
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     overlapping(folder);
-    let done = run(folder, "clean --clean C.parquet --noisy N.parquet --method similarity -o R.parquet").ok();
+    let done = run(folder, "score --clean C.parquet --pool N.parquet --method similarity -o R.parquet").ok();
     says(&done, &["2 candidates are also clean examples of their class", "1 by id, 1 by identical features"]);
     let table = relevance(folder, "R.parquet");
     assert_eq!(noisy_ids(&table, "cap"), ["n1", "c3"], "a clean hat may be a candidate of another class");
@@ -204,14 +204,14 @@ fn clean_takes_clean_examples_out_of_the_pool_of_their_class_by_id_and_by_featur
 fn row_numbers_of_two_files_are_no_ids() {
     let (folder, task) = task_folder();
     let folder = folder.path();
-    let done = run(folder, "clean --clean C.npz --noisy N.npz --method similarity -o R.parquet").ok();
+    let done = run(folder, "score --clean C.npz --pool N.npz --method similarity -o R.parquet").ok();
     assert!(!done.err.contains("also clean examples"), "{done:?}");
     let (clean, mut noisy) = (clean_of(&task), noisy_of(&task));
     let n = noisy.len();
     noisy.features.extend(&clean.features);
     noisy.classes.extend(&clean.classes);
     noisy.npz(folder.join("N.npz"));
-    let done = run(folder, "clean --clean C.npz --noisy N.npz --method similarity -o S.parquet").ok();
+    let done = run(folder, "score --clean C.npz --pool N.npz --method similarity -o S.parquet").ok();
     says(
         &done,
         &["18 candidates are also clean examples of their class", "0 by id, 18 by identical features"],
@@ -235,7 +235,7 @@ fn the_check_of_train_does_not_see_the_example_that_it_left_out() {
         relevance_row("n2", "hat", 0.9, false),
     ];
     write_relevance(&folder.join("R.parquet"), &rows);
-    let line = "train --clean C.parquet --noisy N.parquet --relevance R.parquet -o M.safetensors";
+    let line = "train --clean C.parquet --pool N.parquet --relevance R.parquet -o M.safetensors";
     let done = run(folder, line).ok();
     says(&done, &["2 candidates are also clean examples of their class", "1 by id, 1 by identical features"]);
     // Without its only example, a class has nothing to be recognised by.
@@ -257,7 +257,7 @@ fn all_candidates_alike_counts_those_of_relevance_zero() {
     let mut rows = vec![relevance_row("n1", "east", 0.5, false)];
     rows.extend(["n2", "n3", "n4"].map(|id| relevance_row(id, "north", 0.0, false)));
     write_relevance(&folder.join("R.parquet"), &rows);
-    let line = "train --clean C.parquet --noisy N.parquet --relevance R.parquet -o M.safetensors";
+    let line = "train --clean C.parquet --pool N.parquet --relevance R.parquet -o M.safetensors";
     let done = run(folder, line).ok();
     // By relevance all three are recognised. Alike, `north` without one of its examples points south, so of the three
     // clean examples only that of `east` is.
@@ -299,18 +299,18 @@ fn features_of_two_networks_are_refused_by_every_command_that_joins_them() {
     for (clean, noisy) in
         [("F.parquet", "G.parquet"), ("F.npz", "G.npz"), ("F.npy", "G.npy"), ("F.npy", "G.npz")]
     {
-        let line = format!("clean --clean {clean} --noisy {noisy} --method similarity -o R.parquet");
+        let line = format!("score --clean {clean} --pool {noisy} --method similarity -o R.parquet");
         refused(&line, [noisy, clean]);
         run(folder, &format!("{line} --allow-mixed")).ok();
     }
     // Copies of the clean examples leave the pools; that does not matter here.
-    run(folder, "clean --clean F.parquet --noisy H.parquet --method similarity -o R.parquet").ok();
+    run(folder, "score --clean F.parquet --pool H.parquet --method similarity -o R.parquet").ok();
     let network = relevance(folder, "R.parquet").metadata[NETWORK_KEY].clone();
     assert!(network.starts_with("convnet128 ") && network.len() == "convnet128 ".len() + 16, "{network}");
 
     let train = "--relevance R.parquet -o W.safetensors";
-    refused(&format!("train --clean G.parquet --noisy G.npz {train}"), ["R.parquet", "G.parquet"]);
-    run(folder, &format!("train --clean F.parquet --noisy H.parquet {train}")).ok();
+    refused(&format!("train --clean G.parquet --pool G.npz {train}"), ["R.parquet", "G.parquet"]);
+    run(folder, &format!("train --clean F.parquet --pool H.parquet {train}")).ok();
     let saved = SavedClassifier::load(folder.join("W.safetensors")).expect("what we wrote");
     assert_eq!(saved.network.as_ref(), Some(&network));
     refused("evaluate --model W.safetensors --test G.parquet", ["G.parquet", "W.safetensors"]);
@@ -318,23 +318,6 @@ fn features_of_two_networks_are_refused_by_every_command_that_joins_them() {
     refused("predict --model W.safetensors --features G.npz", ["G.npz", "W.safetensors"]);
     run(folder, "predict --model W.safetensors --features F.npz").ok();
     run(folder, "predict --model W.safetensors --features G.npz --allow-mixed").ok();
-
-    let attention = "train-attention --steps 3 --posing 1 --most-shots 1 -o A.safetensors";
-    refused(
-        &format!("{attention} --base G.parquet --base-classifier W.safetensors"),
-        ["W.safetensors", "G.parquet"],
-    );
-    run(folder, &format!("{attention} --base F.parquet --base-classifier W.safetensors")).ok();
-    let saved = SavedAttention::load(folder.join("A.safetensors")).expect("what we wrote");
-    assert_eq!(saved.network, Some(network));
-    let with = "--classifier attention --attention A.safetensors";
-    let line = format!("train --clean G.parquet --noisy G.npz {train} {with} --allow-mixed");
-    run(folder, &line).ok();
-    assert_eq!(
-        SavedClassifier::load(folder.join("W.safetensors")).expect("a classifier").network,
-        None,
-        "of two"
-    );
 
     std::fs::write(folder.join("classes.csv"), "id,names\ncat,cat\n").expect("disk space");
     std::fs::write(folder.join("texts.csv"), "id,title\ncat/000.png,a cat\n").expect("disk space");
@@ -351,13 +334,13 @@ fn another_pca_or_image_size_makes_another_network_and_files_from_elsewhere_go_w
     let embed = "embed --model M.safetensors --device cpu --images photos";
     run(folder, &format!("{embed} --fit-pca 4 --pca-output P.safetensors -o P.parquet")).ok();
     run(folder, &format!("{embed} --pca P.safetensors -o Q.npz")).ok();
-    run(folder, "clean --clean P.parquet --noisy Q.npz --method similarity -o R.parquet").ok();
+    run(folder, "score --clean P.parquet --pool Q.npz --method similarity -o R.parquet").ok();
     run(folder, &format!("{embed} --image-size 20 -o S.npz")).ok();
-    let line = "clean --clean F.parquet --noisy S.npz --method similarity -o R.parquet";
+    let line = "score --clean F.parquet --pool S.npz --method similarity -o R.parquet";
     run(folder, line).fails_with(&MIXED);
     let rows: Vec<f32> = (0..8 * 128).map(|i| i as f32).collect();
     Examples::new(128, &rows, &[0; 8]).npz(folder.join("elsewhere.npz"));
-    let line = "clean --clean elsewhere.npz --noisy elsewhere.npz --method beta -o R.parquet";
+    let line = "score --clean elsewhere.npz --pool elsewhere.npz --method beta -o R.parquet";
     run(folder, line).ok();
     assert_eq!(relevance(folder, "R.parquet").metadata.get(NETWORK_KEY), None);
 }
@@ -374,21 +357,21 @@ fn the_ids_that_embed_writes_beside_arrays_are_read_wherever_the_arrays_are() {
         run(folder, &line).ok();
         let names = format!("F.{ending}.ids.csv");
         assert!(listing(folder).contains(&names));
-        let line = format!("clean --clean F.{ending} --noisy F.{ending} --method similarity -o R.parquet");
+        let line = format!("score --clean F.{ending} --pool F.{ending} --method similarity -o R.parquet");
         let done = run(folder, &format!("-v {line}")).ok();
         says(&done, &[&format!("ids and classes of `F.{ending}` come from `{names}`")]);
         let table = relevance(folder, "R.parquet");
         assert_eq!(table.classes.names, ["cat", "owl"]);
         assert!(table.ids.iter().any(|id| id == "owl/odd, \"name\".png"), "{:?}", table.ids);
         let train =
-            format!("train --clean F.{ending} --noisy F.{ending} --relevance R.parquet -o W.safetensors");
+            format!("train --clean F.{ending} --pool F.{ending} --relevance R.parquet -o W.safetensors");
         run(folder, &train).ok();
         run(folder, &format!("evaluate --model W.safetensors --test F.{ending}")).ok();
         let predicted = run(folder, &format!("predict --model W.safetensors --features F.{ending}")).ok().out;
         assert!(predicted.contains("\ncat/000.png\t1\t"), "{predicted}");
 
         std::fs::write(folder.join("own.txt"), "a\nb\nc\na\nb\nc\na\n").expect("disk space");
-        run(folder, &format!("{line} --clean-labels own.txt --noisy-labels own.txt")).ok();
+        run(folder, &format!("{line} --clean-labels own.txt --pool-labels own.txt")).ok();
         assert_eq!(relevance(folder, "R.parquet").classes.names, ["a", "b", "c"], "labels given apart win");
 
         std::fs::write(folder.join(&names), "id,class\nx,cat\n").expect("disk space");
@@ -418,7 +401,7 @@ fn classes_that_lose_candidates_are_named_with_counts_and_the_name_that_was_mean
         ("n6", "spoon", [0.3, 0.9]),
     ];
     write_rows(&folder.join("N.parquet"), &noisy);
-    let line = "clean --clean C.parquet --noisy N.parquet --method similarity -o R.parquet";
+    let line = "score --clean C.parquet --pool N.parquet --method similarity -o R.parquet";
     let causes = "skipping 5 candidates whose class has no clean example in `C.parquet`: \
                   `Caps` (2; did you mean `caps`?), `spoon` (2), `hat` (1; did you mean `hats`?)";
     let done = run(folder, &format!("-q {line}")).ok();
@@ -447,7 +430,7 @@ fn a_run_without_any_candidate_left_fails_and_names_the_file_that_says_who_is_on
     write_rows(&folder.join("C.parquet"), &[("c1", "caps", [1.0, 0.0]), ("c2", "hats", [0.0, 1.0])]);
     write_rows(&folder.join("N.parquet"), &[("n1", "caps", [0.9, 0.1]), ("n2", "hats", [0.1, 0.9])]);
     let line =
-        "clean --clean C.parquet --noisy N.parquet --method similarity --candidates M.parquet -o R.parquet";
+        "score --clean C.parquet --pool N.parquet --method similarity --candidates M.parquet -o R.parquet";
     let check = |candidates: &[(&str, &str)], parts: &[&str]| {
         write_candidates(&folder.join("M.parquet"), candidates);
         refuses(folder, line, parts);
@@ -479,7 +462,7 @@ fn train_suggests_the_class_that_a_relevance_file_may_mean() {
     write_rows(&folder.join("C.parquet"), &[("c1", "caps", [1.0, 0.0]), ("c2", "hats", [0.0, 1.0])]);
     write_rows(&folder.join("N.parquet"), &[("n1", "", [0.9, 0.1])]);
     write_relevance(&folder.join("R.parquet"), &[relevance_row("n1", "Caps", 0.5, false)]);
-    let line = "train --clean C.parquet --noisy N.parquet --relevance R.parquet -o M.safetensors";
+    let line = "train --clean C.parquet --pool N.parquet --relevance R.parquet -o M.safetensors";
     refuses(folder, line, &["candidates of class `Caps`", "hint: did you mean `caps`?"]);
 }
 
@@ -495,8 +478,8 @@ fn ids_that_are_empty_or_there_twice_are_refused_before_any_work() {
     let check = |clean: &[Row], noisy: &[Row], parts: &[&str]| {
         write_rows(&folder.join("C2.parquet"), clean);
         write_rows(&folder.join("N2.parquet"), noisy);
-        for command in ["clean --method similarity -o R.parquet", "clean --method similarity --dry-run"] {
-            refuses(folder, &format!("{command} --clean C2.parquet --noisy N2.parquet"), parts);
+        for command in ["score --method similarity -o R.parquet", "score --method similarity --dry-run"] {
+            refuses(folder, &format!("{command} --clean C2.parquet --pool N2.parquet"), parts);
         }
     };
     let twice: [Row; 3] = [("n1", "cap", [0.9, 0.1]), ("n2", "cap", [0.8, 0.1]), ("n1", "hat", [0.1, 0.9])];
@@ -513,8 +496,8 @@ fn ids_that_are_empty_or_there_twice_are_refused_before_any_work() {
     // A photo may be a clean example of two classes.
     let two: [Row; 2] = [("a", "cap", [0.9, 0.1]), ("a", "hat", [0.8, 0.1])];
     write_rows(&folder.join("C2.parquet"), &two);
-    run(folder, "clean --method similarity --clean C2.parquet --noisy N.parquet -o R.parquet").ok();
-    run(folder, "train --clean C2.parquet --noisy N.parquet --relevance R.parquet -o M.safetensors").ok();
+    run(folder, "score --method similarity --clean C2.parquet --pool N.parquet -o R.parquet").ok();
+    run(folder, "train --clean C2.parquet --pool N.parquet --relevance R.parquet -o M.safetensors").ok();
 }
 
 #[test]
@@ -555,7 +538,7 @@ fn the_estimate_counts_tables_in_memory_and_examples_of_other_classes() {
     let clean = Examples::new(dim, &rows(n, 1), &classes);
     clean.npz(folder.join("C.npz"));
     Examples::new(dim, &rows(n, 2), &classes).npz(folder.join("N.npz"));
-    let line = "clean --clean C.npz --noisy N.npz --method";
+    let line = "score --clean C.npz --pool N.npz --method";
     let [similarity, linear] =
         ["similarity", "linear"].map(|method| estimated(folder, &format!("{line} {method}")));
     let others = (n * (n - 1) * dim * 4) as f64; // every class sees one example of each other class
@@ -568,8 +551,8 @@ fn the_estimate_counts_tables_in_memory_and_examples_of_other_classes() {
     large.parquet(folder.join("L.parquet"), "n");
     clean.only(|class| class == 0).npz(folder.join("C.npz"));
     clean.only(|class| class == 0).parquet(folder.join("C.parquet"), "c");
-    let on_disk = estimated(folder, "clean --clean C.npz --noisy L.npz --method similarity");
-    let in_memory = estimated(folder, "clean --clean C.parquet --noisy L.parquet --method similarity");
+    let on_disk = estimated(folder, "score --clean C.npz --pool L.npz --method similarity");
+    let in_memory = estimated(folder, "score --clean C.parquet --pool L.parquet --method similarity");
     let matrix = (30_000 * dim * 4) as f64;
     assert!(on_disk < matrix && in_memory > matrix, "{on_disk} {in_memory} {matrix}");
 }

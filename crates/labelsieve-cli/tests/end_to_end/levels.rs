@@ -11,7 +11,7 @@ fn run_at(level: &str, folder: &Path, line: &str) -> Finished {
 
 /// The levels of this machine, as the refusal of an unknown one lists them.
 fn levels(folder: &Path) -> Vec<String> {
-    let refused = run_at("unheard-of", folder, "clean --clean C.npz --noisy N.npz -o R.parquet");
+    let refused = run_at("unheard-of", folder, "score --clean C.npz --pool N.npz -o R.parquet");
     let (_, rest) = refused.err.split_once("this machine has (").expect("a list of levels");
     let (names, _) = rest.split_once(')').expect("the end of the list");
     names.split(", ").map(str::to_owned).collect()
@@ -22,7 +22,7 @@ fn a_level_that_the_machine_does_not_have_is_refused_before_any_work() {
     let (folder, _) = task_folder();
     let folder = folder.path();
     let before = listing(folder);
-    let line = "clean --clean C.npz --noisy N.npz -o R.parquet";
+    let line = "score --clean C.npz --pool N.npz -o R.parquet";
     let there = levels(folder);
     assert_eq!(there[0], "plain");
     for level in ["avx3", "PLAIN", "avx2", "avx512"] {
@@ -46,7 +46,7 @@ fn every_level_writes_the_same_relevance() {
     let folder = folder.path();
     for method in ["gcn", "label-propagation"] {
         let written = |level: &str| {
-            let line = format!("clean --clean C.npz --noisy N.npz --method {method} -o R.parquet");
+            let line = format!("score --clean C.npz --pool N.npz --method {method} -o R.parquet");
             run_at(level, folder, &line).ok();
             let bytes = std::fs::read(folder.join("R.parquet")).expect("a relevance file");
             std::fs::remove_file(folder.join("R.parquet")).expect("just written");

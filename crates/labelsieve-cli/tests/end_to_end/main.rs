@@ -1,21 +1,25 @@
 //! The binary from the outside: files in, files out, exit codes and messages.
 //!
-//! One test program for all, so that helpers are linked once and none of them looks unused.
+//! One test program for all, so that helpers are linked once and none of them looks unused. `labelsieve-bench` shares `common`, `damage`,
+//! `documents`, `examples`, `json_page`, `pictures` and `stopping`.
 #![cfg(unix)] // `sh`, pipes, links, limits and signals are everywhere here
 
+/// The program that is tested.
+const BINARY: &str = env!("CARGO_BIN_EXE_labelsieve");
+
 mod common;
+mod damage;
+mod documents;
 mod examples;
+mod json_page;
+mod pictures;
+mod stopping;
 
 mod approximate;
 mod bad_files;
 mod bad_hub_folder;
 mod bad_output;
 mod bad_settings;
-mod bench_class;
-mod bench_paper;
-mod bench_photos;
-mod bench_relevance;
-mod bench_review;
 mod class_text;
 mod decisions;
 mod decisions_import;
@@ -42,7 +46,6 @@ mod paper_map;
 mod parts;
 mod pipeline;
 mod probability;
-mod release;
 mod report;
 mod report_images;
 mod resume;

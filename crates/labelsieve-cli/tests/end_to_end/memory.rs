@@ -1,4 +1,4 @@
-//! `clean --memory`: the same bytes within little memory, and nothing left behind.
+//! `score --memory`: the same bytes within little memory, and nothing left behind.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::common::{bytes, listing, refuses, run, shell};
 use crate::examples::{RECIPE, clean_of, noisy_of};
 use crate::resume::{JOURNAL, stopped_midway};
 
-const CLEAN: &str = "clean --clean C.npz --noisy N.npz --threads 2 -o R.parquet";
+const SCORE: &str = "score --clean C.npz --pool N.npz --threads 2 -o R.parquet";
 /// Too little for the largest two classes of [`folder`], enough for the others.
 const LIMIT: &str = "--memory 64MiB";
 
@@ -35,10 +35,10 @@ fn written(folder: &Path, line: &str) -> (Vec<u8>, String) {
 fn out_of_core_a_table_has_the_same_bytes() {
     let folder = folder();
     let folder = folder.path();
-    for files in ["", "--clean C.parquet --noisy N.parquet"] {
+    for files in ["", "--clean C.parquet --pool N.parquet"] {
         let line = match files {
-            "" => CLEAN.to_owned(),
-            files => CLEAN.replace("--clean C.npz --noisy N.npz", files),
+            "" => SCORE.to_owned(),
+            files => SCORE.replace("--clean C.npz --pool N.npz", files),
         };
         for method in ["gcn", "auto"] {
             let line = format!("{line} --method {method}");
@@ -58,7 +58,7 @@ fn out_of_core_a_table_has_the_same_bytes() {
 #[test]
 fn a_dry_run_says_what_is_done_out_of_core() {
     let folder = folder();
-    let line = "clean --clean C.npz --noisy N.npz --dry-run --method gcn";
+    let line = "score --clean C.npz --pool N.npz --dry-run --method gcn";
     let out = run(folder.path(), &format!("{line} {LIMIT}")).ok().out;
     assert!(out.contains("out of core   "), "{out}");
     let json = run(folder.path(), &format!("{line} {LIMIT} --json")).ok().json();
@@ -73,7 +73,7 @@ fn a_dry_run_says_what_is_done_out_of_core() {
 fn sizes_and_folders_that_cannot_work_are_refused() {
     let folder = folder();
     let folder = folder.path();
-    let refuses = |more: &str, parts: &[&str]| refuses(folder, &format!("{CLEAN} {more}"), parts);
+    let refuses = |more: &str, parts: &[&str]| refuses(folder, &format!("{SCORE} {more}"), parts);
     refuses("--memory 4", &["expected a unit, e.g. `4GiB`, found `4`"]);
     refuses("--memory lots", &["expected a size such as 8GiB, 512MiB or 2GB, found `lots`"]);
     refuses("--memory 0GiB", &["expected a size above zero"]);
@@ -89,7 +89,7 @@ fn a_full_disk_ends_the_run_with_what_to_do() {
     let folder = folder();
     let before = listing(folder.path());
     // Files of a mebibyte at most: the inputs are larger, and no scratch file fits.
-    let line = format!("ulimit -f 1024; trap '' XFSZ; exec $LABELSIEVE {CLEAN} --method gcn {LIMIT}");
+    let line = format!("ulimit -f 1024; trap '' XFSZ; exec $LABELSIEVE {SCORE} --method gcn {LIMIT}");
     shell(folder.path(), &line).fails_with(&[
         "cannot reserve",
         "of scratch space in `.`",
@@ -104,14 +104,14 @@ fn a_full_disk_ends_the_run_with_what_to_do() {
 fn a_killed_run_leaves_no_scratch_and_goes_on_with_any_memory() {
     let folder = folder();
     let folder = folder.path();
-    let (expected, _) = written(folder, CLEAN);
+    let (expected, _) = written(folder, SCORE);
     let before = listing(folder);
-    let mut child = stopped_midway(folder, &format!("{CLEAN} {LIMIT}"), JOURNAL);
+    let mut child = stopped_midway(folder, &format!("{SCORE} {LIMIT}"), JOURNAL);
     child.kill().expect("it runs");
     child.wait().expect("it is gone");
     let left: Vec<String> = listing(folder).into_iter().filter(|name| !before.contains(name)).collect();
     assert_eq!(left, [JOURNAL]);
-    let (found, said) = written(folder, CLEAN);
+    let (found, said) = written(folder, SCORE);
     assert!(said.contains("resuming: "), "{said}");
     assert!(found == expected);
 }

@@ -2,87 +2,21 @@
 
 use std::path::Path;
 
-use image::{ImageFormat, Rgb, RgbImage};
 use labelsieve_files::{NetworkFile, Precision, RelevanceTable, read_relevance};
 use labelsieve_networks::{Architecture, Snapshot, Stem, weights};
 
+pub use crate::pictures::{base_folder, draw, picture};
+
 use crate::common::{Finished, bytes, listing, refuses, run};
-use crate::embed::{encoded, table, write, write_model};
+use crate::embed::{table, write, write_model};
 use crate::resume::{kill, stopped_when};
 
 pub const PRETRAIN: &str = "pretrain --images base --validation checked --architecture convnet128 --size 16 \
                         --epochs 8 --batches 4 --batch-size 8 --rate 0.05 --device cpu";
 const CHECKPOINT: &str = "N.safetensors.checkpoint";
 
-/// What a class looks like, in a random place under a little noise.
-pub fn picture(class: &str, i: u32) -> Vec<u8> {
-    let drawn = RgbImage::from_fn(16, 16, |x, y| {
-        let (across, down) = ((x + i) / 2 % 2, (y + i / 3) / 2 % 2);
-        let light = match class {
-            "columns" => 130 * across,
-            "rows" => 130 * down,
-            "checks" => 130 * (across ^ down),
-            _ => 65,
-        };
-        Rgb([(40 + light + (x * 7 + y * 13 + i * 31) % 32) as u8; 3])
-    });
-    encoded(&drawn.into(), ImageFormat::Png)
-}
-
-/// `n` pictures of each class below a folder of its name; `first` makes them others than those of other folders.
-pub fn draw(folder: &Path, name: &str, classes: &[&str], n: u32, first: u32) {
-    for class in classes {
-        for i in first..first + n {
-            write(folder, &format!("{name}/{class}/{i:03}.png"), &picture(class, i));
-        }
-    }
-}
-
-/// Pictures of base classes to learn from and to check on.
-pub fn base_folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    draw(folder.path(), "base", &["columns", "rows"], 12, 0);
-    draw(folder.path(), "checked", &["columns", "rows"], 10, 100);
-    folder
-}
-
 fn network(folder: &Path, name: &str) -> NetworkFile {
     NetworkFile::load(folder.join(name)).expect("a network")
-}
-
-#[test]
-fn a_network_learns_from_episodes_and_has_no_classifier() {
-    let folder = base_folder();
-    let folder = folder.path();
-    let line = "pretrain --images base --validation checked --architecture convnet128 --size 16 --epochs 4 --batches 4 \
-                --objective prototypical --ways 2 --shots 2 --queries 4 --rate 0.01 --device cpu";
-    for distance in ["euclidean", "cosine"] {
-        let line = format!("{line} --distance {distance}");
-        let done = run(folder, &format!("{line} --threads 1 -o N.safetensors")).ok();
-        assert!(done.err.contains("4 epochs of 4 batches of 12"), "{done:?}");
-        assert!(done.err.contains("% validation accuracy"), "{done:?}");
-        let found = network(folder, "N.safetensors");
-        assert!(found.tensors.iter().all(|(name, _, _)| !name.starts_with("classifier.")));
-        assert!(found.metadata.expect("metadata").classes.is_empty());
-        run(folder, &format!("{line} --threads 3 -o M.safetensors")).ok();
-        assert_eq!(bytes(folder, "N.safetensors"), bytes(folder, "M.safetensors"), "{distance}");
-        run(folder, "embed --model N.safetensors --images checked --device cpu -o E.npz").ok();
-    }
-    for (options, parts) in [
-        ("--ways 3", &["an episode takes 3 classes, but there are 2", "hint: lower --ways"][..]),
-        ("--queries 40", &["class `columns` has 12 images, but an episode takes 42 of a class", "hint: "]),
-        ("--shots 0", &["shots: expected at least 1, found 0", "hint: ", "--shots"]),
-        ("--batch-size 8", &["--batch-size", "--ways times --shots and --queries"]),
-    ] {
-        let base = line.replace(" --shots 2", "").replace(" --queries 4", "").replace(" --ways 2", "");
-        let rest = [("--ways", "2"), ("--shots", "2"), ("--queries", "4")];
-        let rest: String = rest
-            .iter()
-            .filter(|(name, _)| !options.starts_with(name))
-            .map(|(name, value)| format!(" {name} {value}"))
-            .collect();
-        refuses(folder, &format!("{base}{rest} {options} -o X.safetensors"), parts);
-    }
 }
 
 #[test]
@@ -162,7 +96,7 @@ fn settings_that_cannot_work_are_named_before_anything_is_done() {
             &["larger images for convnet128, found 8×8", "hint: ", "--size"],
         ),
         ("--size 0", &["larger images for resnet10, found 0×0", "hint: ", "--size"]),
-        ("--size 18446744073709551615", &["image size: expected at most 4096 pixels a side", "hint: "]),
+        ("--size 18446744073709551615", &["image size: expected at most 4096 pixels per side", "hint: "]),
         ("--batch-size 1", &["batch size: expected at least 2", "found 1", "hint: ", "--batch-size"]),
         ("--batch-size 999999999999", &["batch size: expected at most 65536", "hint: "]),
         ("--epochs 0", &["epochs: expected 1 to 1000000, found 0", "hint: "]),
@@ -233,7 +167,7 @@ pub fn novel_folder() -> tempfile::TempDir {
         let line = format!("embed --model N.safetensors --device cpu --images {name} -o {name}.parquet");
         run(path, &line).ok();
     }
-    let clean = "clean --clean clean.parquet --noisy pool.parquet --lambda 1 --neighbours 3 -o R.parquet";
+    let clean = "score --clean clean.parquet --pool pool.parquet --lambda 1 --neighbours 3 -o R.parquet";
     run(path, clean).ok();
     folder
 }
@@ -273,10 +207,6 @@ fn from_photos_to_predictions_of_novel_and_base_classes() {
     assert!(share_right(&guessed) > 0.85, "{guessed:?}");
     run(folder, &format!("{FINETUNE} --threads 2 -o again.safetensors")).ok();
     assert_eq!(bytes(folder, "F.safetensors"), bytes(folder, "again.safetensors"));
-    let old = FINETUNE.replace("finetune", "train --classifier finetune");
-    let done = run(folder, &format!("{old} -o old.safetensors")).ok();
-    assert!(done.err.starts_with("`labelsieve train --classifier finetune` is `labelsieve finetune` now\n"));
-    assert_eq!(bytes(folder, "F.safetensors"), bytes(folder, "old.safetensors"));
 
     run(folder, &format!("{FINETUNE} --base-images base -o A.safetensors")).ok();
     let classes = network(folder, "A.safetensors").metadata.expect("metadata").classes;
@@ -310,7 +240,7 @@ fn images_must_be_those_of_the_relevance_file() {
     std::fs::remove_file(folder.join("pool/checks/302.png")).expect("it exists");
     let done = run(folder, &line("clean pool")).ok();
     assert!(done.err.contains("warning: skipped `plain/301.png`: "), "{done:?}");
-    assert!(done.err.contains("warning: 2 candidates without a readable image"), "{done:?}");
+    assert!(done.err.contains("warning: skipped 2 candidates without a readable image"), "{done:?}");
 }
 
 #[test]
@@ -358,11 +288,11 @@ fn options_and_files_of_the_other_kind_of_training_are_named() {
     let single = format!("{FINETUNE} clean/checks/200.png -o L.safetensors");
     refuses(folder, &single, &["would replace the input `clean/checks/200.png`", "hint: "]);
 
-    let train = "train --clean clean.parquet --noisy pool.parquet --relevance R.parquet -o W.safetensors";
+    let train = "train --clean clean.parquet --pool pool.parquet --relevance R.parquet -o W.safetensors";
     let other = ["unexpected argument '--network' found", "hint: `labelsieve finetune` takes --network"];
     refuses(folder, &format!("{train} --network N.safetensors"), &other);
     run(folder, train).ok();
-    refuses(folder, &train.replace("--noisy pool.parquet", ""), &["not provided", "--noisy <FILE>"]);
+    refuses(folder, &train.replace("--pool pool.parquet", ""), &["not provided", "--pool <FILE>"]);
     let kind = ["`W.safetensors` is a classifier of features, not a network", "hint: ", "predict --features"];
     refuses(folder, "predict --model W.safetensors --images test", &kind);
     refuses(folder, &line("").replace("N.safetensors", "W.safetensors"), &kind);

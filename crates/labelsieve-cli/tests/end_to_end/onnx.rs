@@ -11,7 +11,7 @@ fn a_build_without_onnx_says_which_one_has_it() {
     refuses(
         folder.path(),
         "embed --model x.onnx --images photos -o F.parquet",
-        &["`x.onnx`: this build of labelsieve has no ONNX", "hint: ", "--features onnx"],
+        &["`x.onnx`: this build of labelsieve does not support ONNX", "hint: ", "--features onnx"],
     );
 }
 
@@ -94,7 +94,7 @@ mod with_onnx {
         let said = embed("--image-size 24").ok();
         assert!(said.err.contains("does not say how pixels are normalised: using ImageNet's"), "{said:?}");
         assert_near(&table(folder, "F.parquet").2, &expected("cnn"));
-        let open = "leaves the size of its images open";
+        let open = "does not fix the size of its images";
         embed("").fails_with(&["`x.onnx`", open, "hint: ", "--image-size 224", "`x.json`"]);
 
         // The same from a file beside the model, which says nothing any more.

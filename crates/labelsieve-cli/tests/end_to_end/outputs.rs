@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use crate::common::{bytes, listing, refuses, run, shell};
-use crate::examples::{Examples, class_name, clean_of, noisy_of, read_parquet, task_folder, write_truth};
+use crate::examples::{class_name, clean_of, noisy_of, read_parquet, task_folder, write_truth};
 
-const CLEAN: &str = "clean --clean C.npz --noisy N.npz";
-const TRAIN: &str = "train --clean C.npz --noisy N.npz --relevance R.parquet";
+const SCORE: &str = "score --clean C.npz --pool N.npz";
+const TRAIN: &str = "train --clean C.npz --pool N.npz --relevance R.parquet";
 
 fn text(folder: &Path, name: &str) -> String {
     String::from_utf8(bytes(folder, name)).expect("text")
@@ -30,22 +30,20 @@ fn the_ending_decides_and_others_are_refused_before_any_work() {
     let folder = folder.path();
     // No input exists: a name that is refused costs not even a look at them.
     for (line, endings) in [
-        ("clean --clean C --noisy N -o R.txt", ".parquet or .csv, or - for CSV on stdout"),
-        ("clean --clean C --noisy N -o R", ".parquet or .csv, or - for CSV on stdout"),
-        ("clean --clean C --noisy N -o R.tsv", ".parquet or .csv, or - for CSV on stdout"),
+        ("score --clean C --pool N -o R.txt", ".parquet or .csv, or - for CSV on stdout"),
+        ("score --clean C --pool N -o R", ".parquet or .csv, or - for CSV on stdout"),
+        ("score --clean C --pool N -o R.tsv", ".parquet or .csv, or - for CSV on stdout"),
         ("match --classes K --text T -o c.json", ".parquet or .csv, or - for CSV on stdout"),
         ("match --classes K --text T -o c.parquet --stats s.csv", ".json"),
         ("predict --model M --features F -o p.npz", ".parquet, .csv or .tsv, or - for CSV on stdout"),
-        ("train --clean C --noisy N --relevance R -o m.pt", ".safetensors"),
-        ("train --clean C --noisy N --relevance R -o -", ".safetensors"),
-        ("train --classifier finetune --network N --images I --relevance R -o m.pth", ".safetensors"),
-        ("train-attention --base B -o m.bin", ".safetensors"),
+        ("train --clean C --pool N --relevance R -o m.pt", ".safetensors"),
+        ("train --clean C --pool N --relevance R -o -", ".safetensors"),
+        ("finetune --network N --images I --relevance R -o m.pth", ".safetensors"),
         ("pretrain --images I -o m.onnx", ".safetensors"),
         ("embed --model M --images I -o e.csv", ".parquet, .npz or .npy"),
         ("embed --model M --images I -o e.npz --fit-pca 3 --pca-output p.npz", ".safetensors"),
         ("report R -o r.pdf", ".html or .htm"),
         ("classes K -o k.csv", ".toml"),
-        ("bench class F --out r.npz", ".npy"),
     ] {
         let message = format!("the extension must be {endings}\nhint: the extension decides the format");
         refuses(folder, line, &[&message]);
@@ -56,8 +54,8 @@ fn the_ending_decides_and_others_are_refused_before_any_work() {
 fn relevance_as_csv_is_the_relevance_of_parquet_and_read_wherever_that_is() {
     let (folder, task) = task_folder();
     let folder = folder.path();
-    run(folder, &format!("{CLEAN} -o R.parquet")).ok();
-    run(folder, &format!("{CLEAN} -o R.csv")).ok();
+    run(folder, &format!("{SCORE} -o R.parquet")).ok();
+    run(folder, &format!("{SCORE} -o R.csv")).ok();
     let csv = text(folder, "R.csv");
     let header = "id,class,relevance,probability,is_clean,matched_name,best_clean,best_clean_similarity,reciprocal_neighbours\n";
     assert!(csv.starts_with(&format!("{header}0,0,1,1,true,,,,\n")), "{}", &csv[..200]);
@@ -97,7 +95,7 @@ fn candidates_as_csv_serve_as_those_of_parquet_do() {
     write(folder, "texts.csv", &format!("id,title\n{texts}"));
     for name in ["c.parquet", "c.csv"] {
         run(folder, &format!("match --classes classes.toml --text texts.csv -o {name}")).ok();
-        let clean = format!("clean --clean C.parquet --noisy N.parquet --candidates {name} -o {name}.csv");
+        let clean = format!("score --clean C.parquet --pool N.parquet --candidates {name} -o {name}.csv");
         run(folder, &clean).ok();
     }
     let relevance = text(folder, "c.parquet.csv");
@@ -111,10 +109,10 @@ fn a_dash_writes_csv_to_stdout_and_everything_else_to_stderr() {
     let (folder, _) = task_folder();
     let folder = folder.path();
     let before = listing(folder);
-    let clean = run(folder, &format!("{CLEAN} -o -")).ok();
+    let clean = run(folder, &format!("{SCORE} -o -")).ok();
     assert!(clean.err.contains("an interrupted run cannot be resumed"), "{}", clean.err);
     assert_eq!(listing(folder), before, "neither a file nor a journal");
-    run(folder, &format!("{CLEAN} -o R.csv")).ok();
+    run(folder, &format!("{SCORE} -o R.csv")).ok();
     assert!(clean.out == text(folder, "R.csv"));
 
     write_texts(folder);
@@ -124,7 +122,7 @@ fn a_dash_writes_csv_to_stdout_and_everything_else_to_stderr() {
     assert!(found.out.contains("\n\"b \"\"x\"\"\",cat,cat,title,,\n"), "{}", found.out);
     assert!(found.err.contains("candidates"), "the statistics: {}", found.err);
 
-    run(folder, &format!("{CLEAN} -o R.parquet")).ok();
+    run(folder, &format!("{SCORE} -o R.parquet")).ok();
     run(folder, &format!("{TRAIN} -o M.safetensors")).ok();
     let predict = "predict --model M.safetensors --features T.npz";
     let csv = run(folder, &format!("{predict} -o -")).ok().out;
@@ -136,14 +134,14 @@ fn a_dash_writes_csv_to_stdout_and_everything_else_to_stderr() {
     run(folder, &format!("{predict} -o p.tsv")).ok();
     assert_eq!((text(folder, "p.csv"), text(folder, "p.tsv")), (csv, tsv));
     // A reader that leaves early is no failure here either.
-    assert_eq!(shell(folder, "$LABELSIEVE -q clean --clean C.npz --noisy N.npz -o - | head -1").ok().err, "");
+    assert_eq!(shell(folder, "$LABELSIEVE -q score --clean C.npz --pool N.npz -o - | head -1").ok().err, "");
 }
 
 #[test]
 fn predictions_stay_one_line_each_and_ids_that_are_row_numbers_are_said_to_be() {
     let (folder, task) = task_folder();
     let folder = folder.path();
-    run(folder, &format!("{CLEAN} -o R.parquet")).ok();
+    run(folder, &format!("{SCORE} -o R.parquet")).ok();
     // Class names with a tab, a backslash and an escape code; below, ids of two lines.
     let labels = clean_of(&task).classes;
     let name = |class: usize| format!("c\\{class}\t\u{1b}[31m");
@@ -156,7 +154,7 @@ fn predictions_stay_one_line_each_and_ids_that_are_row_numbers_are_said_to_be() 
     write(folder, "S.csv", &relevance);
     clean_of(&task).npy(folder.join("C.npy"));
     let line =
-        "train --clean C.npy --clean-labels labels.txt --noisy N.npz --relevance S.csv -o M.safetensors";
+        "train --clean C.npy --clean-labels labels.txt --pool N.npz --relevance S.csv -o M.safetensors";
     run(folder, line).ok();
     let said = run(folder, "predict --model M.safetensors --features T.npz --top 2").ok();
     assert!(said.err.contains("`T.npz` has no ids; using row numbers"), "{}", said.err);
@@ -173,7 +171,7 @@ fn predictions_stay_one_line_each_and_ids_that_are_row_numbers_are_said_to_be() 
 
 /// The relevance of the folder with other class names, as somebody's script would write it: no reasons, 1 and 0.
 fn text_with_classes(folder: &Path, name: &dyn Fn(usize) -> String) -> String {
-    run(folder, &format!("{CLEAN} -o R.csv")).ok();
+    run(folder, &format!("{SCORE} -o R.csv")).ok();
     let mut rows = String::from("relevance,id,class,is_clean\n");
     for line in text(folder, "R.csv").lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
@@ -187,7 +185,7 @@ fn text_with_classes(folder: &Path, name: &dyn Fn(usize) -> String) -> String {
 fn more_guesses_than_classes_are_as_many_as_classes() {
     let (folder, _) = task_folder();
     let folder = folder.path();
-    run(folder, &format!("{CLEAN} -o R.parquet")).ok();
+    run(folder, &format!("{SCORE} -o R.parquet")).ok();
     run(folder, &format!("{TRAIN} -o M.safetensors")).ok();
     let predict = |top: &str| {
         let line = format!(
@@ -209,16 +207,14 @@ fn an_output_in_the_place_of_any_file_of_the_command_is_refused() {
     noisy_of(&task).parquet(folder.join("N.parquet"), "n");
     noisy_of(&task).clip_retrieval(&folder.join("clip"), "n");
     clean_of(&task).parquet(folder.join("C.parquet"), "c");
-    run(folder, &format!("{CLEAN} -o R.parquet")).ok();
+    run(folder, &format!("{SCORE} -o R.parquet")).ok();
     run(folder, &format!("{TRAIN} -o W.safetensors")).ok();
-    run(folder, "train-attention --base C.npz --steps 1 --posing 2 --most-shots 1 -o A.safetensors").ok();
     write_truth(&task, folder.join("truth.parquet"));
     write(folder, "labels.txt", "x");
     std::fs::create_dir(folder.join("photos")).expect("disk space");
     for name in ["a.png", "b.html", "metadata.csv"] {
         write(folder, &format!("photos/{name}"), "no picture");
     }
-    Examples::new(2, &[1.0, 0.0], &[0]).npz_with_labels(folder.join("K.npz"), &[0]);
     // Other names of the same files: links of both kinds, with the endings that outputs need.
     for (target, link) in [
         ("N.npz", "N-link.parquet"),
@@ -228,7 +224,6 @@ fn an_output_in_the_place_of_any_file_of_the_command_is_refused() {
         ("photos/a.png", "a-link.parquet"),
         ("photos/a.png", "a-link.safetensors"),
         ("photos/a.png", "a-link.html"),
-        ("K.npz", "K-link.npy"),
         ("labels.txt", "labels-link.safetensors"),
         ("clip/img_emb/img_emb_0000.npy", "clip-link.csv"),
         ("R.parquet", "R-link.html"),
@@ -242,16 +237,15 @@ fn an_output_in_the_place_of_any_file_of_the_command_is_refused() {
     std::os::unix::fs::symlink("W.safetensors", folder.join("W-symlink.safetensors")).expect("disk space");
     let guarded =
         "match --classes classes.toml --text texts.csv --features N.parquet --guard-features C.parquet";
-    let finetune =
-        "train --classifier finetune --network W.safetensors --images photos/a.png --relevance R.parquet";
+    let finetune = "finetune --network W.safetensors --images photos/a.png --relevance R.parquet";
     for (line, output) in [
-        (CLEAN.to_owned(), "N-link.parquet"),
-        (format!("{CLEAN} --candidates R.parquet"), "R.parquet"),
+        (SCORE.to_owned(), "N-link.parquet"),
+        (format!("{SCORE} --candidates R.parquet"), "R.parquet"),
         (
-            "clean --clean C.parquet --noisy clip --candidates R.parquet".into(),
+            "score --clean C.parquet --pool clip --candidates R.parquet".into(),
             "clip/metadata/metadata_0001.parquet",
         ),
-        ("clean --clean C.parquet --noisy clip --candidates R.parquet".into(), "clip-link.csv"),
+        ("score --clean C.parquet --pool clip --candidates R.parquet".into(), "clip-link.csv"),
         (guarded.to_owned(), "N.parquet"),
         (guarded.to_owned(), "C.parquet"),
         (guarded.to_owned(), "texts.csv"),
@@ -260,16 +254,12 @@ fn an_output_in_the_place_of_any_file_of_the_command_is_refused() {
         (format!("{guarded} --stats classes-link.json"), "c.parquet"),
         (format!("{TRAIN} --base W.safetensors"), "W.safetensors"),
         (format!("{TRAIN} --base W.safetensors"), "W-symlink.safetensors"),
-        (format!("{TRAIN} --classifier attention --attention A.safetensors"), "A.safetensors"),
         (TRAIN.to_owned(), "R-link.safetensors"),
         (TRAIN.to_owned(), "C-link.safetensors"),
         (format!("{TRAIN} --clean-labels labels.txt"), "labels-link.safetensors"),
         (finetune.to_owned(), "W.safetensors"),
         (finetune.to_owned(), "a-link.safetensors"),
         (finetune.to_owned(), "R-link.safetensors"),
-        ("train-attention --base C.npz".into(), "C-link.safetensors"),
-        ("train-attention --base C.npz --base-classifier W.safetensors".into(), "W.safetensors"),
-        ("train-attention --base C.npz --base-labels labels.txt".into(), "labels-link.safetensors"),
         ("predict --model W.safetensors --features N.parquet".into(), "N.parquet"),
         ("predict --model W.safetensors --features N.parquet".into(), "W-link.tsv"),
         ("predict --model W.safetensors --images photos/a.png".into(), "a-link.parquet"),
@@ -288,11 +278,6 @@ fn an_output_in_the_place_of_any_file_of_the_command_is_refused() {
         refuses(folder, &format!("{line} -o {output}"), &[&message, "hint: choose another name"]);
         assert!(bytes_of_all(folder) == before, "{line} -o {output}");
     }
-    refuses(
-        folder,
-        "bench class K.npz --out K-link.npy",
-        &["the output `K-link.npy` would replace the input `K.npz`"],
-    );
     refuses(
         folder,
         "embed --model W.safetensors --images photos/a.png -o e.parquet --fit-pca 2 --pca-output W.safetensors",
@@ -338,7 +323,7 @@ fn curves_replace_curves_and_nothing_else() {
     let message = "`n.accuracy.svg` exists and is not a curve made by labelsieve";
     refuses(folder, pretrain, &[message, "hint: move it elsewhere"]);
     let (tasks, _) = task_folder();
-    run(tasks.path(), &format!("{CLEAN} -o R.parquet")).ok();
+    run(tasks.path(), &format!("{SCORE} -o R.parquet")).ok();
     run(tasks.path(), "report R.parquet --figures figures").ok();
     let figure = listing(&tasks.path().join("figures")).first().cloned().expect("a figure");
     run(tasks.path(), "report R.parquet --figures figures").ok(); // its own figures
@@ -361,7 +346,7 @@ fn relevance_that_went_through_pandas_is_taken_by_every_command() {
 
     let (folder, task) = task_folder();
     let folder = folder.path();
-    run(folder, &format!("{CLEAN} -o R.parquet")).ok();
+    run(folder, &format!("{SCORE} -o R.parquet")).ok();
     let batches = read_parquet(folder.join("R.parquet"));
     let batch = batches.first().expect("rows");
     let column = |name: &str| batch.column_by_name(name).expect("a column");
@@ -394,7 +379,7 @@ fn relevance_that_went_through_pandas_is_taken_by_every_command() {
     );
     write_truth(&task, folder.join("truth.parquet"));
     for line in [
-        "train --clean C.npz --noisy N.npz --relevance F.parquet -o F.safetensors",
+        "train --clean C.npz --pool N.npz --relevance F.parquet -o F.safetensors",
         "evaluate --relevance F.parquet --truth truth.parquet",
         "report F.parquet -o F.html",
     ] {
@@ -431,7 +416,7 @@ fn many_candidates_take_little_memory() {
         writer.write(&batch).expect("disk space");
     }
     writer.close().expect("disk space");
-    let line = "clean --clean C.npz --noisy N.npz --candidates c.parquet --method beta --threads 1 -o R.csv";
+    let line = "score --clean C.npz --pool N.npz --candidates c.parquet --method beta --threads 1 -o R.csv";
     shell(folder, &format!("ulimit -v 2000000; $LABELSIEVE {line}")).ok();
     assert_eq!(text(folder, "R.csv").lines().filter(|line| line.contains(",false,owl,")).count(), 1);
 }
@@ -440,7 +425,7 @@ fn many_candidates_take_little_memory() {
 fn control_characters_in_names_do_not_reach_the_terminal() {
     let (folder, _) = task_folder();
     let folder = folder.path();
-    let mut command = crate::common::command(folder, "clean --clean C.npz -o R.parquet --noisy");
+    let mut command = crate::common::command(folder, "score --clean C.npz -o R.parquet --pool");
     let missing = command.arg("\u{1b}]0;title\u{7}.npz").output().expect("it starts");
     let missing = String::from_utf8(missing.stderr).expect("text");
     assert!(missing.contains("`\\u{1b}]0;title\\u{7}.npz`"), "{missing:?}");
@@ -465,9 +450,9 @@ fn new_files_have_the_permissions_that_the_umask_leaves_and_old_ones_keep_theirs
         |name: &str| std::fs::metadata(folder.join(name)).expect("a file").permissions().mode() & 0o777;
     for (umask, expected) in [("077", 0o600), ("027", 0o640), ("022", 0o644), ("002", 0o664)] {
         let name = format!("R-{umask}.parquet");
-        shell(folder, &format!("umask {umask}; $LABELSIEVE {CLEAN} --method beta -o {name}")).ok();
+        shell(folder, &format!("umask {umask}; $LABELSIEVE {SCORE} --method beta -o {name}")).ok();
         assert_eq!(mode(&name), expected, "umask {umask}");
     }
-    shell(folder, &format!("umask 022; $LABELSIEVE {CLEAN} --method beta -o R-077.parquet")).ok();
+    shell(folder, &format!("umask 022; $LABELSIEVE {SCORE} --method beta -o R-077.parquet")).ok();
     assert_eq!(mode("R-077.parquet"), 0o600, "what was private stays private");
 }

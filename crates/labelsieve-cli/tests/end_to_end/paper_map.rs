@@ -1,36 +1,13 @@
 //! Checks the documents: links lead somewhere, commands parse, named tests exist.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::common::run;
+use crate::documents::{check_commands, code_spans, commands, documents, read, root};
 
 /// What the paper map must account for.
 const EQUATIONS: std::ops::RangeInclusive<usize> = 1..=8;
 const TABLES: std::ops::RangeInclusive<usize> = 1..=5; // ablation, state of the art, Places365, all classes, mini-ImageNet
 const FIGURES: std::ops::RangeInclusive<usize> = 1..=5;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
-}
-
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// README.md, ARCHITECTURE.md, CONTRIBUTING.md, SECURITY.md, STYLE.md, models/README.md and docs/*.md.
-fn documents() -> Vec<PathBuf> {
-    let root = root();
-    let names =
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "STYLE.md", "models/README.md"];
-    let mut found = names.map(|name| root.join(name)).to_vec();
-    let docs = std::fs::read_dir(root.join("docs")).expect("a folder docs");
-    found.extend(
-        docs.map(|entry| entry.expect("an entry").path())
-            .filter(|path| path.extension().is_some_and(|e| e == "md")),
-    );
-    found.sort();
-    found
-}
 
 /// The targets of `[text](target)` outside of code blocks.
 fn links(text: &str) -> Vec<&str> {
@@ -42,29 +19,6 @@ fn links(text: &str) -> Vec<&str> {
         links.extend(parts.map(|(target, _)| target).filter(|_| !in_code));
     }
     links
-}
-
-/// Every `labelsieve …` in backticks or in a code block, continued lines joined.
-fn commands(text: &str) -> Vec<String> {
-    let joined = text.replace("\\\n", " ");
-    let mut in_code = false;
-    let mut found: Vec<String> = code_spans(&joined).into_iter().map(str::to_owned).collect();
-    for line in joined.lines() {
-        in_code ^= line.trim_start().starts_with("```");
-        if in_code {
-            found.push(line.trim_start_matches(['$', ' ']).split(" #").next().unwrap_or("").to_owned());
-        }
-    }
-    found.retain(|line| line.starts_with("labelsieve ") && line.split_whitespace().nth(1).is_some());
-    found
-}
-
-/// The text between single backticks.
-fn code_spans(text: &str) -> Vec<&str> {
-    text.lines()
-        .filter(|line| !line.trim_start().starts_with("```"))
-        .flat_map(|line| line.split('`').skip(1).step_by(2))
-        .collect()
 }
 
 fn defines(source: &str, symbol: &str) -> bool {
@@ -156,22 +110,7 @@ fn every_test_that_the_paper_map_names_exists() {
 
 #[test]
 fn every_command_in_the_documents_parses() {
-    let folder = tempfile::tempdir().expect("a folder");
-    for path in documents() {
-        let text = read(&path);
-        for line in commands(&text) {
-            let words: Vec<&str> = line.split_whitespace().skip(1).collect();
-            let is_name = |word: &&str| {
-                !word.starts_with('-') && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
-            };
-            let names: Vec<&str> = words.iter().copied().take(1).filter(is_name).collect();
-            let help = run(folder.path(), &format!("{} --help", names.join(" "))).ok().out;
-            for word in words.iter().filter(|word| word.starts_with("--")) {
-                let option = word.split('=').next().unwrap_or(word);
-                assert!(help.contains(option), "{}: `{line}`: no option {option}", path.display());
-            }
-        }
-    }
+    check_commands("labelsieve");
 }
 
 #[test]
@@ -194,6 +133,6 @@ fn dangling_links_are_noticed() {
         assert_eq!(dangles(&document, link).is_none(), good, "{link}");
     }
     let text = "`labelsieve demo`, `demo`\n```sh\n$ labelsieve score \\\n  --seed 1 # why\nls\n```\n";
-    assert_eq!(commands(text), ["labelsieve demo", "labelsieve score    --seed 1"]);
+    assert_eq!(commands(text, "labelsieve"), ["labelsieve demo", "labelsieve score    --seed 1"]);
     assert_eq!(links("see [a](b.md) and\n```\n[c](d)\n```\n[e](f#g)."), ["b.md", "f#g"]);
 }

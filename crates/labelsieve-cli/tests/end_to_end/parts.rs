@@ -11,8 +11,8 @@ use crate::examples::{Examples, class_name, clean_of, noisy_of, task_folder};
 use crate::json::check_answer;
 use crate::resume::{holds_work, kill, slow_folder, stopped_when};
 
-const GCN: &str = "--clean C.parquet --noisy N.parquet --method gcn --lambda 0.01 --device cpu";
-const AUTO: &str = "--clean C.parquet --noisy N.parquet --device cpu --seed 7";
+const GCN: &str = "--clean C.parquet --pool N.parquet --method gcn --lambda 0.01 --device cpu";
+const AUTO: &str = "--clean C.parquet --pool N.parquet --device cpu --seed 7";
 
 /// `C.parquet` and `N.parquet` of six classes, of which one has no candidates.
 fn folder() -> tempfile::TempDir {
@@ -42,7 +42,7 @@ fn classes_of(bin: &Value) -> Vec<usize> {
 fn score_bins(folder: &Path, arguments: &str, bins: usize) {
     let _ = std::fs::create_dir(folder.join("parts"));
     for bin in (0..bins).rev() {
-        let line = format!("clean {arguments} --plan plan.json --bin {bin} -o parts/{bin}.parquet");
+        let line = format!("score {arguments} --plan plan.json --bin {bin} -o parts/{bin}.parquet");
         run(folder, &line).ok();
     }
 }
@@ -50,7 +50,7 @@ fn score_bins(folder: &Path, arguments: &str, bins: usize) {
 /// The merged bins and the merged shards of a run must be the bytes of the single run.
 #[track_caller]
 fn is_the_same_in_parts(folder: &Path, arguments: &str, n: usize) {
-    run(folder, &format!("clean {arguments} -o whole.parquet")).ok();
+    run(folder, &format!("score {arguments} -o whole.parquet")).ok();
     plan(folder, arguments, n);
     score_bins(folder, arguments, n);
     check_answer(&run(folder, "merge parts -o merged.parquet --json").ok(), "merge");
@@ -59,7 +59,7 @@ fn is_the_same_in_parts(folder: &Path, arguments: &str, n: usize) {
 
     std::fs::create_dir(folder.join("parts")).expect("disk space");
     for shard in 0..n {
-        run(folder, &format!("clean {arguments} --shard {shard}/{n} -o parts/{shard}.parquet")).ok();
+        run(folder, &format!("score {arguments} --shard {shard}/{n} -o parts/{shard}.parquet")).ok();
     }
     run(folder, "merge parts -o merged.parquet").ok();
     assert_eq!(bytes(folder, "merged.parquet"), bytes(folder, "whole.parquet"), "shards of {arguments}");
@@ -74,7 +74,7 @@ fn bins_and_shards_merge_into_the_bytes_of_the_single_run() {
     is_the_same_in_parts(folder, AUTO, 2);
     is_the_same_in_parts(folder, AUTO, 1);
     is_the_same_in_parts(folder, AUTO, 9); // more than there are classes
-    let linear = "--clean C.parquet --noisy N.parquet --method linear --device cpu"; // draws examples of other classes
+    let linear = "--clean C.parquet --pool N.parquet --method linear --device cpu"; // draws examples of other classes
     is_the_same_in_parts(folder, linear, 4);
 }
 
@@ -140,13 +140,13 @@ fn a_bin_needs_the_rows_of_its_own_classes_alone_and_says_nothing_of_the_others(
     let folder = folder.path();
     std::fs::write(folder.join("d.csv"), decisions(&["reject", "accept"])).expect("disk space");
     let arguments = format!("{AUTO} --decisions d.csv");
-    run(folder, &format!("clean {arguments} -o whole.parquet")).ok();
+    run(folder, &format!("score {arguments} -o whole.parquet")).ok();
     let plan = plan(folder, &arguments, 6);
     std::fs::create_dir(folder.join("parts")).expect("disk space");
     for (index, bin) in plan["bins"].as_array().expect("bins").iter().enumerate() {
         own_rows(folder, &classes_of(bin));
         let line = arguments.replace("N.parquet", "own.parquet");
-        let line = format!("clean {line} --plan plan.json --bin {index} -o parts/{index}.parquet");
+        let line = format!("score {line} --plan plan.json --bin {index} -o parts/{index}.parquet");
         let said = run(folder, &line).ok();
         for misfire in ["swapped", "are clean examples of their class: none", "no decision in"] {
             assert!(!said.err.contains(misfire), "{said:?}");
@@ -179,14 +179,14 @@ fn candidates_and_features_may_both_be_those_of_the_bin_alone() {
     let folder = folder.path();
     write_candidates(folder, "K.parquet", |_| true);
     let arguments = format!("{GCN} --candidates K.parquet");
-    run(folder, &format!("clean {arguments} -o whole.parquet")).ok();
+    run(folder, &format!("score {arguments} -o whole.parquet")).ok();
     let plan = plan(folder, &arguments, 6);
     std::fs::create_dir(folder.join("parts")).expect("disk space");
     for (index, bin) in plan["bins"].as_array().expect("bins").iter().enumerate() {
         let names: Vec<String> = classes_of(bin).into_iter().map(class_name).collect();
         write_candidates(folder, "own.parquet", |class| names.iter().any(|name| name == class));
         let line = arguments.replace("K.parquet", "own.parquet");
-        let line = format!("clean {line} --plan plan.json --bin {index} -o parts/{index}.parquet");
+        let line = format!("score {line} --plan plan.json --bin {index} -o parts/{index}.parquet");
         let said = run(folder, &line).ok();
         assert!(!said.err.contains("whose class has no clean example"), "{said:?}");
     }
@@ -217,7 +217,7 @@ fn a_plan_holds_every_class_once_and_says_what_bounds_the_time() {
     assert!(empty.err.contains(warning), "{empty:?}");
     let small = run(folder, &format!("plan {AUTO} --bins 2 --memory 40KiB -o plan.json")).ok();
     assert!(small.err.contains("need more memory than 40 KiB: `"), "{small:?}");
-    assert!(small.err.contains("hint: score these bins with `clean --memory`"), "{small:?}");
+    assert!(small.err.contains("hint: score these bins with `labelsieve score --memory`"), "{small:?}");
     assert!(small.out.contains("40 KiB, out of core"), "{small:?}");
 }
 
@@ -226,7 +226,7 @@ fn a_dry_run_is_about_the_bin() {
     let folder = folder();
     let folder = folder.path();
     let plan = plan(folder, AUTO, 3);
-    let line = format!("clean {AUTO} --plan plan.json --bin 1 --dry-run --json");
+    let line = format!("score {AUTO} --plan plan.json --bin 1 --dry-run --json");
     let estimate = run(folder, &line).ok().json();
     assert_eq!(estimate["n_candidates"], plan["bins"][1]["n_candidates"]);
     assert_eq!(estimate["n_classes"].as_u64(), Some(classes_of(&plan["bins"][1]).len() as u64));
@@ -238,13 +238,13 @@ fn a_part_that_is_complete_is_left_alone_and_one_of_another_run_is_not_replaced(
     let folder = folder();
     let folder = folder.path();
     plan(folder, GCN, 2);
-    let line = format!("clean {GCN} --plan plan.json --bin 0 -o P.parquet --json");
+    let line = format!("score {GCN} --plan plan.json --bin 0 -o P.parquet --json");
     let first = run(folder, &line).ok();
-    check_answer(&first, "clean");
+    check_answer(&first, "score");
     assert_eq!(first.json()["part"]["was_complete"], false);
     let made = std::fs::metadata(folder.join("P.parquet")).and_then(|file| file.modified()).expect("a file");
     let again = run(folder, &line).ok();
-    check_answer(&again, "clean");
+    check_answer(&again, "score");
     assert!(again.err.contains("`P.parquet` is complete already; nothing to do"), "{again:?}");
     let (one, other) = (first.json(), again.json());
     assert_eq!(other["part"]["was_complete"], true);
@@ -253,11 +253,11 @@ fn a_part_that_is_complete_is_left_alone_and_one_of_another_run_is_not_replaced(
     assert_eq!(made, now);
 
     let exists = |what: &'static str| ["`P.parquet` exists and ", what, "hint: move it elsewhere"];
-    let shard = |shard: &str, seed: usize| format!("clean {GCN} --shard {shard} --seed {seed} -o P.parquet");
+    let shard = |shard: &str, seed: usize| format!("score {GCN} --shard {shard} --seed {seed} -o P.parquet");
     refuses(folder, &shard("0/2", 1), &exists("is a part of another run, made with other files or settings"));
     refuses(folder, &shard("1/2", 0), &exists("is part 0 of 2, not part 1 of 2"));
     refuses(folder, &shard("0/3", 0), &exists("is part 0 of 2, not part 0 of 3"));
-    run(folder, &format!("clean {GCN} -o whole.parquet")).ok();
+    run(folder, &format!("score {GCN} -o whole.parquet")).ok();
     std::fs::rename(folder.join("whole.parquet"), folder.join("P.parquet")).expect("a file");
     refuses(folder, &shard("0/2", 0), &exists("is not a part of a run"));
     std::fs::write(folder.join("P.parquet"), "half").expect("disk space");
@@ -281,7 +281,7 @@ fn what_differs_from_the_plan_is_named() {
     let folder = folder();
     let folder = folder.path();
     plan(folder, GCN, 2);
-    let score = |arguments: &str| format!("clean {arguments} --plan plan.json --bin 0 -o P.parquet");
+    let score = |arguments: &str| format!("score {arguments} --plan plan.json --bin 0 -o P.parquet");
     let other = |difference: &'static str| ["`plan.json` is a plan for another run: ", difference, "hint: "];
     refuses(folder, &score(&format!("{GCN} --seed 3")), &other("seed: 0 in the plan, 3 here"));
     let auto = GCN.replace("--method gcn", "--method auto");
@@ -301,7 +301,7 @@ fn what_differs_from_the_plan_is_named() {
     refuses(folder, &score(&GCN.replace("C.parquet", "C2.parquet")), &other("the clean examples differ"));
     noisy().only(|class| class != 1).parquet(folder.join("N2.parquet"), "n");
     let fewer = GCN.replace("N.parquet", "N2.parquet");
-    let lost = |bin| format!("clean {fewer} --plan plan.json --bin {bin} -o P.parquet");
+    let lost = |bin| format!("score {fewer} --plan plan.json --bin {bin} -o P.parquet");
     let found = [run(folder, &lost(0)), run(folder, &lost(1))];
     assert!(found.iter().any(|said| said.err.contains("in the plan, 0 here")), "{found:?}");
     let mut features = noisy();
@@ -320,11 +320,11 @@ fn features_that_changed_between_two_shards_make_parts_of_two_runs() {
     let folder = folder();
     let folder = folder.path();
     std::fs::create_dir(folder.join("parts")).expect("disk space");
-    run(folder, &format!("clean {GCN} --shard 0/2 -o parts/0.parquet")).ok();
+    run(folder, &format!("score {GCN} --shard 0/2 -o parts/0.parquet")).ok();
     let mut features = noisy();
     features.features.iter_mut().for_each(|value| *value = *value * 0.5 + 0.125);
     features.parquet(folder.join("N.parquet"), "n");
-    run(folder, &format!("clean {GCN} --shard 1/2 -o parts/1.parquet")).ok();
+    run(folder, &format!("score {GCN} --shard 1/2 -o parts/1.parquet")).ok();
     let message =
         ["parts/0.parquet", "parts/1.parquet", "parts of different runs: the inputs or settings differ"];
     refuses(folder, "merge parts -o merged.parquet", &message);
@@ -334,15 +334,15 @@ fn features_that_changed_between_two_shards_make_parts_of_two_runs() {
 fn clocks_and_places_do_not_matter() {
     let folder = folder();
     let folder = folder.path();
-    run(folder, &format!("clean {GCN} -o whole.parquet")).ok();
+    run(folder, &format!("score {GCN} -o whole.parquet")).ok();
     plan(folder, GCN, 2);
     std::fs::create_dir(folder.join("parts")).expect("disk space");
-    run(folder, &format!("clean {GCN} --plan plan.json --bin 0 -o parts/0.parquet")).ok();
+    run(folder, &format!("score {GCN} --plan plan.json --bin 0 -o parts/0.parquet")).ok();
     shell(folder, "mkdir elsewhere; cp C.parquet N.parquet plan.json elsewhere").ok();
     shell(folder, "touch -d 2031-01-01 elsewhere/*; touch -d 1999-12-31 elsewhere/plan.json").ok();
     let there =
         GCN.replace("C.parquet", "../elsewhere/C.parquet").replace("N.parquet", "../elsewhere/N.parquet");
-    let line = format!("clean {there} --plan ../elsewhere/plan.json --bin 1 -o 1.parquet");
+    let line = format!("score {there} --plan ../elsewhere/plan.json --bin 1 -o 1.parquet");
     run(&folder.join("parts"), &line).ok();
     run(folder, "merge parts -o merged.parquet").ok();
     assert_eq!(bytes(folder, "merged.parquet"), bytes(folder, "whole.parquet"));
@@ -355,18 +355,18 @@ fn missing_double_and_foreign_parts_are_refused_by_name() {
     plan(folder, GCN, 3);
     score_bins(folder, GCN, 3);
     std::fs::remove_file(folder.join("parts/1.parquet")).expect("a file");
-    let missing = ["1 part of 3 is missing: 1", "hint: ", "clean --bin 1"];
+    let missing = ["1 part of 3 is missing: 1", "hint: ", "score --bin 1"];
     refuses(folder, "merge parts -o merged.parquet", &missing);
     shell(folder, "cp parts/2.parquet parts/copy.parquet").ok();
     let double = ["`parts/2.parquet` and `parts/copy.parquet` are both part 2 of 3"];
     refuses(folder, "merge parts -o merged.parquet", &double);
     std::fs::remove_file(folder.join("parts/copy.parquet")).expect("a file");
     let seed = format!("{GCN} --seed 1");
-    run(folder, &format!("clean {seed} --shard 1/3 -o parts/1.parquet")).ok();
+    run(folder, &format!("score {seed} --shard 1/3 -o parts/1.parquet")).ok();
     let foreign = ["parts of different runs: the inputs or settings differ"];
     refuses(folder, "merge parts -o merged.parquet", &foreign);
     std::fs::remove_file(folder.join("parts/1.parquet")).expect("a file");
-    run(folder, &format!("clean {GCN} --shard 1/4 -o parts/1.parquet")).ok();
+    run(folder, &format!("score {GCN} --shard 1/4 -o parts/1.parquet")).ok();
     refuses(folder, "merge parts -o merged.parquet", &["one is of 3 parts, the other of 4"]);
 }
 
@@ -376,7 +376,7 @@ fn a_damaged_or_edited_plan_is_refused_but_classes_may_move_between_bins() {
     let folder = folder.path();
     plan(folder, GCN, 2);
     let whole = bytes(folder, "plan.json");
-    let line = format!("clean {GCN} --plan plan.json --bin 1 -o P.parquet");
+    let line = format!("score {GCN} --plan plan.json --bin 1 -o P.parquet");
     std::fs::write(folder.join("plan.json"), &whole[..whole.len() / 2]).expect("disk space");
     refuses(
         folder,
@@ -410,7 +410,7 @@ fn a_damaged_or_edited_plan_is_refused_but_classes_may_move_between_bins() {
         let moved = plan["bins"][0]["classes"].as_array_mut().and_then(Vec::pop).expect("a class");
         plan["bins"][1]["classes"].as_array_mut().expect("positions").insert(0, moved);
     });
-    run(folder, &format!("clean {GCN} -o whole.parquet")).ok();
+    run(folder, &format!("score {GCN} -o whole.parquet")).ok();
     score_bins(folder, GCN, 2);
     run(folder, "merge parts -o merged.parquet").ok();
     assert_eq!(bytes(folder, "merged.parquet"), bytes(folder, "whole.parquet"));
@@ -421,7 +421,7 @@ fn options_of_parts_that_do_not_go_together_are_refused() {
     let folder = folder();
     let folder = folder.path();
     plan(folder, GCN, 2);
-    let clean = |more: &str| format!("clean {GCN} {more}");
+    let clean = |more: &str| format!("score {GCN} {more}");
     refuses(folder, &clean("--bin 1 -o P.parquet"), &["--plan <FILE>"]);
     refuses(folder, &clean("--plan plan.json -o P.parquet"), &["--bin <I>"]);
     refuses(folder, &clean("--plan plan.json --bin 0 --shard 0/2 -o P.parquet"), &["cannot be used with"]);
@@ -444,9 +444,9 @@ fn options_of_parts_that_do_not_go_together_are_refused() {
 fn a_killed_part_goes_on_and_merges_as_if_nothing_had_happened() {
     let folder = slow_folder();
     let folder = folder.path();
-    let arguments = "--clean C.npz --noisy N.npz --lambda 0.01 --threads 1 --device cpu";
-    run(folder, &format!("clean {arguments} -o whole.parquet")).ok();
-    let line = |shard: usize| format!("clean {arguments} --shard {shard}/2 -o {shard}.parquet");
+    let arguments = "--clean C.npz --pool N.npz --lambda 0.01 --threads 1 --device cpu";
+    run(folder, &format!("score {arguments} -o whole.parquet")).ok();
+    let line = |shard: usize| format!("score {arguments} --shard {shard}/2 -o {shard}.parquet");
     kill(stopped_when(folder, &line(0), ("0.parquet.partial", "0.parquet"), &holds_work));
     assert!(!folder.join("0.parquet").exists());
     let again = run(folder, &line(0)).ok();
@@ -454,7 +454,7 @@ fn a_killed_part_goes_on_and_merges_as_if_nothing_had_happened() {
     assert!(!folder.join("0.parquet.partial").exists());
     // What one part left is not continued by another.
     kill(stopped_when(folder, &line(1), ("1.parquet.partial", "1.parquet"), &holds_work));
-    let other = format!("clean {arguments} --shard 2/3 -o 1.parquet");
+    let other = format!("score {arguments} --shard 2/3 -o 1.parquet");
     let said = run(folder, &other).ok();
     assert!(said.err.contains("was made with different settings or files; starting over"), "{said:?}");
     std::fs::remove_file(folder.join("1.parquet")).expect("a file");
@@ -467,10 +467,10 @@ fn a_killed_part_goes_on_and_merges_as_if_nothing_had_happened() {
 fn a_full_disk_leaves_no_part_behind_and_the_next_try_makes_it() {
     let folder = folder();
     let folder = folder.path();
-    run(folder, &format!("clean {GCN} -o whole.parquet")).ok();
+    run(folder, &format!("score {GCN} -o whole.parquet")).ok();
     plan(folder, GCN, 2);
     let before = listing(folder);
-    let line = |bin: usize| format!("clean {GCN} --plan plan.json --bin {bin} -o {bin}.parquet");
+    let line = |bin: usize| format!("score {GCN} --plan plan.json --bin {bin} -o {bin}.parquet");
     let full = shell(folder, &format!("ulimit -f 0; trap '' XFSZ; exec $LABELSIEVE {}", line(0)));
     full.fails_with(&["cannot write `", "0.parquet", "File too large"]);
     assert_eq!(listing(folder), before);

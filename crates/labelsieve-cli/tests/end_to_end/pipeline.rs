@@ -12,10 +12,10 @@ use crate::examples::{clean_of, noisy_of, read_parquet, task_folder};
 
 const METHODS: [&str; 8] =
     ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture", "auto"];
-const CLEAN: &str =
-    "clean --clean C.npz --noisy N.npz --method gcn --lambda 0.01 --seed 0 --threads 2 -o R.parquet";
+const SCORE: &str =
+    "score --clean C.npz --pool N.npz --method gcn --lambda 0.01 --seed 0 --threads 2 -o R.parquet";
 const TRAIN: &str =
-    "train --clean C.npz --noisy N.npz --relevance R.parquet --classifier prototype -o M.safetensors";
+    "train --clean C.npz --pool N.npz --relevance R.parquet --classifier prototype -o M.safetensors";
 const EVALUATE: &str = "evaluate --model M.safetensors --test T.npz --json";
 
 fn accuracy(folder: &Path) -> (f64, f64) {
@@ -27,7 +27,7 @@ fn accuracy(folder: &Path) -> (f64, f64) {
 fn the_three_commands_of_the_readme_lead_from_features_to_accuracy() {
     let (folder, _) = task_folder();
     let folder = folder.path();
-    let clean = run(folder, CLEAN).ok();
+    let clean = run(folder, SCORE).ok();
     assert_eq!(clean.out, "", "messages do not belong on stdout");
     assert!(clean.err.contains("candidates of 6 classes, mean relevance 0."), "{clean:?}");
     let train = run(folder, TRAIN).ok();
@@ -45,94 +45,13 @@ fn every_method_and_classifier_gives_an_accuracy_above_chance() {
     let (folder, _) = task_folder();
     let folder = folder.path();
     for method in METHODS {
-        run(folder, &format!("clean --clean C.npz --noisy N.npz --method {method} -o R.parquet")).ok();
+        run(folder, &format!("score --clean C.npz --pool N.npz --method {method} -o R.parquet")).ok();
         run(folder, TRAIN).ok();
         assert!(accuracy(folder).0 > 0.4, "{method}");
     }
-    run(folder, CLEAN).ok();
+    run(folder, SCORE).ok();
     run(folder, &TRAIN.replace("prototype", "cosine --epochs 5 --batch-size 64 --seed 3")).ok();
     assert!(accuracy(folder).0 > 0.4, "cosine");
-}
-
-#[test]
-fn attention_to_base_classes_is_learned_saved_and_used_in_place_of_prototypes() {
-    let (folder, _) = task_folder();
-    let folder = folder.path();
-    run(folder, CLEAN).ok();
-    let learn = "train-attention --base T.npz --posing 2 --steps 40 -o";
-    let learned = run(folder, &format!("{learn} G.safetensors --threads 1")).ok();
-    assert!(
-        learned.err.contains("attention over 6 base classes written to `G.safetensors`; loss "),
-        "{learned:?}"
-    );
-    run(folder, &format!("{learn} H.safetensors --threads 3")).ok();
-    assert_eq!(bytes(folder, "G.safetensors"), bytes(folder, "H.safetensors"));
-
-    let train = TRAIN.replace("prototype", "attention");
-    run(folder, &train).fails_with(&["--attention <FILE>"]);
-    run(folder, &format!("{train} --attention R.parquet")).fails_with(&["`R.parquet`"]);
-    run(folder, &format!("{train} --attention G.safetensors")).ok();
-    assert!(accuracy(folder).0 > 0.4);
-    let saved = SavedClassifier::load(folder.join("M.safetensors")).expect("what we wrote");
-    assert_eq!(saved.settings["classifier"], "attention");
-}
-
-#[test]
-fn labels_that_spread_over_one_graph_are_a_classifier_too() {
-    let (folder, _) = task_folder();
-    let folder = folder.path();
-    run(folder, CLEAN).ok();
-    let train = TRAIN.replace("prototype", "diffusion --iterations 2");
-    run(folder, &format!("{train} --threads 1")).ok();
-    let first = bytes(folder, "M.safetensors");
-    assert!(accuracy(folder).0 > 0.4, "diffusion");
-    run(folder, &format!("{train} --threads 3")).ok();
-    assert_eq!(bytes(folder, "M.safetensors"), first);
-    run(folder, "predict --model M.safetensors --features T.npz --top 2 -o P.csv").ok();
-    for options in ["--labels own", "--logistic 0.5", "--background T.npz --labels any"] {
-        run(folder, &format!("{train} {options}")).ok();
-        assert!(accuracy(folder).0 > 0.4, "{options}");
-    }
-    run(folder, &format!("{train} --logistic 2"))
-        .fails_with(&["weight of the fusion: expected a number in [0, 1], found 2"]);
-    run(folder, &TRAIN.replace("prototype", "cosine --iterations 2"))
-        .fails_with(&["--iterations", "--classifier diffusion"]);
-    let base = format!("{train} --base M.safetensors");
-    run(folder, &base).fails_with(&["a diffusion has no class weights", "hint: leave out --base"]);
-}
-
-#[test]
-fn systems_learn_from_episodes_of_base_classes_and_then_new_ones() {
-    let (folder, _) = task_folder();
-    let folder = folder.path();
-    run(folder, CLEAN).ok();
-    for (system, classifier) in [("hallucination", "hallucination"), ("pmn", "pmn"), ("prototypical", "pmn")]
-    {
-        let learn = format!("train-episodes --base T.npz --system {system} --ways 4 --steps 20 -o");
-        let learned = run(folder, &format!("{learn} E.safetensors --threads 1")).ok();
-        assert!(
-            learned.err.contains("system of 6 base classes written to `E.safetensors`; loss "),
-            "{learned:?}"
-        );
-        run(folder, &format!("{learn} F.safetensors --threads 3")).ok();
-        assert_eq!(bytes(folder, "E.safetensors"), bytes(folder, "F.safetensors"), "{system}");
-        let train = TRAIN.replace("prototype", classifier);
-        run(folder, &train).fails_with(&["--episodes <FILE>"]);
-        let trained = run(folder, &format!("{train} --episodes E.safetensors")).ok();
-        let is_told =
-            trained.err.contains("is of the kind `prototypical`, which sees classes without their context");
-        assert_eq!(is_told, system == "prototypical", "{trained:?}");
-        assert!(accuracy(folder).0 > 0.4, "{system}");
-        run(folder, "predict --model M.safetensors --features T.npz -o P.csv").ok();
-    }
-    let train = TRAIN.replace("prototype", "hallucination");
-    run(folder, &format!("{train} --episodes E.safetensors"))
-        .fails_with(&["the system in `E.safetensors` has no hallucinator", "hint: "]);
-    std::fs::copy(folder.join("M.safetensors"), folder.join("L.safetensors")).expect("disk space");
-    run(folder, &format!("{train} --episodes L.safetensors"))
-        .fails_with(&["`L.safetensors`: `kind`: expected `episodes`"]);
-    run(folder, "train-episodes --base T.npz --system pmn --ways 7 -o E.safetensors")
-        .fails_with(&["`T.npz` has 6 base classes, but an episode takes 7", "hint: lower --ways"]);
 }
 
 fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a dyn Array {
@@ -143,7 +62,7 @@ fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a dyn Array {
 fn the_relevance_file_has_one_row_per_example_and_class_with_its_reasons() {
     let (folder, task) = task_folder();
     let folder = folder.path();
-    run(folder, CLEAN).ok();
+    run(folder, SCORE).ok();
     let table = read_relevance(folder.join("R.parquet")).expect("what we wrote");
     let (n_clean, n_noisy) = (clean_of(&task).len(), noisy_of(&task).len());
     assert_eq!(table.ids.len(), n_clean + n_noisy);
@@ -193,7 +112,7 @@ fn the_relevance_file_has_one_row_per_example_and_class_with_its_reasons() {
 #[test]
 fn methods_without_a_graph_leave_the_neighbour_column_empty() {
     let (folder, _) = task_folder();
-    run(folder.path(), &CLEAN.replace("gcn --lambda 0.01", "similarity")).ok();
+    run(folder.path(), &SCORE.replace("gcn --lambda 0.01", "similarity")).ok();
     let [batch] = &read_parquet(folder.path().join("R.parquet"))[..] else { panic!("one batch expected") };
     let neighbours = column(batch, "reciprocal_neighbours");
     assert_eq!(neighbours.null_count(), neighbours.len());
@@ -207,8 +126,8 @@ fn bytes_do_not_depend_on_threads_or_on_the_run() {
     for method in METHODS {
         let mut results = Vec::new();
         for threads in [1, 4, 4] {
-            let pools = "--clean C.npz --noisy N.npz";
-            run(folder, &format!("clean {pools} --method {method} --threads {threads} -o R.parquet")).ok();
+            let pools = "--clean C.npz --pool N.npz";
+            run(folder, &format!("score {pools} --method {method} --threads {threads} -o R.parquet")).ok();
             let train = format!("train {pools} --relevance R.parquet --threads {threads} -o M.safetensors");
             let mut models = Vec::new();
             for classifier in ["prototype", "cosine --epochs 3 --batch-size 50"] {
@@ -227,9 +146,9 @@ fn bytes_do_not_depend_on_threads_or_on_the_run() {
 #[test]
 fn another_seed_gives_another_result_where_chance_plays_a_part() {
     let (folder, _) = task_folder();
-    run(folder.path(), CLEAN).ok();
+    run(folder.path(), SCORE).ok();
     let first = bytes(folder.path(), "R.parquet");
-    run(folder.path(), &CLEAN.replace("--seed 0", "--seed 1")).ok();
+    run(folder.path(), &SCORE.replace("--seed 0", "--seed 1")).ok();
     assert_ne!(first, bytes(folder.path(), "R.parquet"));
 }
 
@@ -237,7 +156,7 @@ fn another_seed_gives_another_result_where_chance_plays_a_part() {
 fn a_saved_classifier_predicts_as_it_was_measured() {
     let (folder, task) = task_folder();
     let folder = folder.path();
-    run(folder, CLEAN).ok();
+    run(folder, SCORE).ok();
     run(folder, &TRAIN.replace("-o", "--backbone resnet10 -o")).ok();
     let (top_1, top_5) = accuracy(folder);
     let printed = run(folder, "predict --model M.safetensors --features T.npz --top 5").ok().out;
@@ -268,7 +187,7 @@ fn a_class_without_candidates_keeps_its_clean_examples() {
     let (folder, task) = task_folder();
     let folder = folder.path();
     noisy_of(&task).only(|class| class != 2).npz(folder.join("N.npz"));
-    let clean = run(folder, CLEAN).ok();
+    let clean = run(folder, SCORE).ok();
     assert!(clean.err.contains("1 class has no candidates"), "{clean:?}");
     run(folder, TRAIN).ok();
     let saved = SavedClassifier::load(folder.join("M.safetensors")).expect("what we wrote");
@@ -285,7 +204,7 @@ fn candidates_of_classes_without_clean_examples_are_left_out_with_a_warning() {
     let folder = folder.path();
     clean_of(&task).only(|class| class < 4).npz(folder.join("C.npz"));
     let n_orphans: usize = task.classes[4..].iter().map(|class| class.noisy.len()).sum();
-    let clean = run(folder, &format!("-q {CLEAN}")).ok();
+    let clean = run(folder, &format!("-q {SCORE}")).ok();
     assert!(clean.err.starts_with(&format!("warning: skipping {n_orphans} candidates")), "{clean:?}");
     let table = read_relevance(folder.join("R.parquet")).expect("what we wrote");
     assert_eq!(table.classes.names, ["0", "1", "2", "3"]);
@@ -299,7 +218,7 @@ fn base_classes_take_candidates_away_and_those_at_hand_are_left_out() {
     base.classes.iter_mut().for_each(|class| *class += 4); // 4 and 5 are classes at hand, 6 to 9 are not
     base.npz(folder.join("B.npz"));
     let clean = |options: &str| {
-        let done = run(folder, &format!("clean --clean C.npz --noisy N.npz {options} -o R.parquet")).ok();
+        let done = run(folder, &format!("score --clean C.npz --pool N.npz {options} -o R.parquet")).ok();
         (done.err, read_relevance(folder.join("R.parquet")).expect("what we wrote"))
     };
     for method in ["mixture", "auto"] {
@@ -324,7 +243,7 @@ fn base_classes_take_candidates_away_and_those_at_hand_are_left_out() {
     for (base, message) in [("C.npz.missing", "C.npz.missing"), ("R.parquet", "R.parquet")] {
         let refused = run(
             folder,
-            &format!("clean --clean C.npz --noisy N.npz --method auto --base {base} -o S.parquet"),
+            &format!("score --clean C.npz --pool N.npz --method auto --base {base} -o S.parquet"),
         );
         assert!(refused.err.contains(message), "{refused:?}");
     }

@@ -11,7 +11,7 @@ use crate::examples::{Examples, task_folder, write_truth};
 use crate::json::check_answer;
 use crate::resume::{JOURNAL, kill, slow_folder, stopped_midway};
 
-const AUTO: &str = "clean --clean C.npz --noisy N.npz --method auto --device cpu";
+const AUTO: &str = "score --clean C.npz --pool N.npz --method auto --device cpu";
 
 /// The probabilities of a class's candidates.
 fn of_class(table: &RelevanceTable, class: &str) -> Vec<f32> {
@@ -29,7 +29,7 @@ fn probabilities_are_written_and_say_what_to_keep() {
     let (folder, _) = task_folder();
     let folder = folder.path();
     let done = run(folder, &format!("{AUTO} -o R.parquet --json")).ok();
-    check_answer(&done, "clean");
+    check_answer(&done, "score");
     let answer = done.json();
     let table = read_relevance(folder.join("R.parquet")).expect("relevance");
     let probability = table.probability.as_ref().expect("a column");
@@ -71,8 +71,7 @@ fn probabilities_are_written_and_say_what_to_keep() {
 
     // A method that knows no probability has no column for it, and no advice.
     let plain =
-        run(folder, "clean --clean C.npz --noisy N.npz --device cpu --method similarity -o S.csv --json")
-            .ok();
+        run(folder, "score --clean C.npz --pool N.npz --device cpu --method similarity -o S.csv --json").ok();
     assert!(plain.json().get("advice").is_none() && plain.json().get("choices").is_none(), "{plain:?}");
     assert!(bytes(folder, "S.csv").starts_with(b"id,class,relevance,is_clean,"));
 }
@@ -83,7 +82,7 @@ fn whoever_reads_relevance_takes_probabilities_and_compares_them_with_the_truth(
     let folder = folder.path();
     write_truth(&task, folder.join("truth.parquet"));
     run(folder, &format!("{AUTO} -o R.parquet")).ok();
-    run(folder, "train --clean C.npz --noisy N.npz --relevance R.parquet -o M.safetensors").ok();
+    run(folder, "train --clean C.npz --pool N.npz --relevance R.parquet -o M.safetensors").ok();
     let done = run(folder, "evaluate --relevance R.parquet --truth truth.parquet --json").ok();
     check_answer(&done, "evaluate");
     let calibration = &done.json()["relevance"]["calibration"];
@@ -109,7 +108,7 @@ fn whoever_reads_relevance_takes_probabilities_and_compares_them_with_the_truth(
         page.contains("Keep those with a probability of ") && !page.contains("id=\"figure-reliability\"")
     );
 
-    run(folder, "clean --clean C.npz --noisy N.npz --device cpu --method gcn -o G.parquet").ok();
+    run(folder, "score --clean C.npz --pool N.npz --device cpu --method gcn -o G.parquet").ok();
     let plain = run(folder, "evaluate --relevance G.parquet --truth truth.parquet --json").ok().json();
     assert!(plain["relevance"].get("calibration").is_none(), "{plain}");
     run(folder, "report G.parquet --truth truth.parquet -o gcn.html").ok();
@@ -137,7 +136,7 @@ fn what_a_person_decided_has_probability_one_or_zero() {
 fn a_killed_run_keeps_probabilities_and_choices() {
     let folder = slow_folder();
     let folder = folder.path();
-    let line = "clean --clean C.npz --noisy N.npz --method auto --device cpu --threads 1 -o R.parquet";
+    let line = "score --clean C.npz --pool N.npz --method auto --device cpu --threads 1 -o R.parquet";
     kill(stopped_midway(folder, line, JOURNAL));
     let again = run(folder, line).ok();
     assert!(again.err.contains("resuming: "), "{again:?}");
@@ -158,7 +157,7 @@ fn probabilities_that_are_none_are_refused_by_every_reader() {
             "`bad.csv`: column `probability`, row 1: expected a number in [0, 1], or nothing, found ";
         let message = format!("{message}{found}");
         for line in [
-            "train --clean C.npz --noisy N.npz --relevance bad.csv -o M.safetensors",
+            "train --clean C.npz --pool N.npz --relevance bad.csv -o M.safetensors",
             "evaluate --relevance bad.csv --truth truth.csv",
             "report bad.csv -o bad.html",
         ] {
@@ -190,9 +189,9 @@ fn classes_whose_relevance_says_little_are_named_with_what_helps() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     doubtful(folder);
-    let line = "clean --clean C.npz --noisy N.npz --device cpu";
+    let line = "score --clean C.npz --pool N.npz --device cpu";
     let done = run(folder, &format!("{line} --method label-propagation -o R.parquet --json")).ok();
-    check_answer(&done, "clean");
+    check_answer(&done, "score");
     let answer = done.json();
     assert!(answer["flat"].as_array().expect("names").contains(&json!("0")), "{answer}");
     assert_eq!(answer["small_pools"], json!(["2"]));

@@ -110,7 +110,7 @@ fn texts_of_a_run_cannot_become_scripts() {
 fn a_relevance_file_alone_is_enough_and_truth_adds_to_it() {
     let (folder, task) = task_folder();
     let folder = folder.path();
-    run(folder, "clean --clean C.npz --noisy N.npz --method gcn -o R.parquet").ok();
+    run(folder, "score --clean C.npz --pool N.npz --method gcn -o R.parquet").ok();
     write_truth(&task, folder.join("T.parquet"));
     run(folder, "report R.parquet -o plain.html").ok();
     let plain = text(folder, "plain.html");
@@ -171,7 +171,7 @@ fn what_is_no_run_is_refused() {
         "report run --images C.npz -o r.html",
         &["`C.npz`: expected images (a folder, .parquet, .tar", "found a NumPy archive", "hint: "],
     );
-    run(folder, "clean --clean C.npz --noisy N.npz --method gcn -o R.parquet").ok();
+    run(folder, "score --clean C.npz --pool N.npz --method gcn -o R.parquet").ok();
     let message = ["rows: expected candidates of `R.parquet`, with the same `id` and `class`, found none"];
     let other = folder.join("other.parquet");
     let mut writer = labelsieve_files::TruthWriter::create(&other).expect("disk space");
@@ -218,7 +218,7 @@ fn decisions_are_marked_and_counted_and_the_review_is_a_command_away() {
     }
     run(folder, line).ok();
     let command =
-        "labelsieve review relevance.csv --clean clean.parquet --noisy pool.parquet -o decisions.parquet";
+        "labelsieve review relevance.csv --clean clean.parquet --pool pool.parquet -o decisions.parquet";
     assert!(text(folder, "r.html").contains(command), "with the features that lie beside it");
     std::fs::write(folder.join("other.csv"), "id,class,decision\nx,owl,accept\n").expect("disk space");
     let message = ["`other.csv`: rows: expected candidates of `relevance.csv`"];

@@ -1,19 +1,18 @@
 //! Killed runs go on where they stopped, and end where an unbroken run ends.
 
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
-
 use labelsieve::synthetic::Recipe;
 use labelsieve_files::Precision;
 
-use crate::common::{Finished, bytes, command, refuses, run};
+pub use crate::stopping::{holds_work, kill, signal, stopped_midway, stopped_when};
+
+use crate::common::{Finished, bytes, refuses, run};
 use crate::embed::{png, write};
 use crate::examples::{clean_of, noisy_of};
 use crate::hub_folder::{Published, save};
-use crate::release;
+use crate::pictures::TINY_RESNET10;
+use crate::stopping::went_on_after;
 
-pub const CLEAN: &str = "clean --clean C.npz --noisy N.npz --lambda 0.01 --threads 1 -o R.parquet";
+pub const SCORE: &str = "score --clean C.npz --pool N.npz --lambda 0.01 --threads 1 -o R.parquet";
 pub const JOURNAL: &str = "R.parquet.partial";
 
 /// Pools of a few hundred rows: a class takes long enough to be caught between two.
@@ -26,84 +25,17 @@ pub fn slow_folder() -> tempfile::TempDir {
     folder
 }
 
-/// Where the record that starts at `at` ends, if its lengths are there.
-fn record_end(journal: &[u8], at: usize) -> Option<usize> {
-    let length = |at: usize| {
-        journal.get(at..at + 4).map(|b| u32::from_le_bytes(b.try_into().expect("four bytes")) as usize)
-    };
-    Some(at + 12 + length(at)? + length(at + 4)?)
-}
-
-/// Whether finished work is there: a whole record behind the opening line and the record of the fingerprint.
-pub fn holds_work(journal: &[u8]) -> bool {
-    const OPENING: usize = "labelsieve journal 1\n".len();
-    let first = record_end(journal, OPENING).and_then(|head| record_end(journal, head));
-    first.is_some_and(|end| journal.len() >= end)
-}
-
-/// Starts a run that writes `R.parquet` and stops it in its tracks once its journal holds finished work.
-pub fn stopped_midway(folder: &Path, line: &str, journal: &str) -> Child {
-    stopped_when(folder, line, (journal, "R.parquet"), &holds_work)
-}
-
-/// Starts a run and stops it in its tracks once the file of its finished work is as it should be. A run that is too
-/// quick for us on a busy machine gets another try.
-pub fn stopped_when(
-    folder: &Path,
-    line: &str,
-    (partial, output): (&str, &str),
-    is_midway: &dyn Fn(&[u8]) -> bool,
-) -> Child {
-    for _ in 0..20 {
-        let child = command(folder, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let mut child = child.expect("it starts");
-        while child.try_wait().expect("a state").is_none() {
-            if is_midway(&std::fs::read(folder.join(partial)).unwrap_or_default()) {
-                signal(&child, "-STOP");
-                break;
-            }
-            std::thread::sleep(Duration::from_micros(200));
-        }
-        if child.try_wait().expect("a state").is_none() && !folder.join(output).exists() {
-            return child;
-        }
-        kill(child);
-        for name in [partial, output] {
-            let _ = std::fs::remove_file(folder.join(name));
-        }
-    }
-    panic!("always finished before it could be stopped");
-}
-
-pub fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().expect("kill starts");
-    assert!(sent.success());
-}
-
-pub fn kill(mut child: Child) {
-    child.kill().expect("a signal that nothing withstands");
-    child.wait().expect("it ends");
-}
-
-/// How many pieces of work a run said it found.
-fn went_on_after(finished: &Finished, unit: &str) -> usize {
-    let line = finished.err.lines().find(|line| line.starts_with("resuming: "));
-    let line = line.unwrap_or_else(|| panic!("{finished:?}"));
-    assert!(line.contains(&format!(" {unit} done (")), "{line}");
-    line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number")
-}
-
 #[test]
 fn a_killed_clean_goes_on_and_ends_with_the_bytes_of_an_unbroken_run() {
     let folder = slow_folder();
     let folder = folder.path();
-    kill(stopped_midway(folder, CLEAN, JOURNAL));
+    kill(stopped_midway(folder, SCORE, JOURNAL));
     assert!(!folder.join("R.parquet").exists());
-    let again = run(folder, CLEAN).ok();
+    let again = run(folder, SCORE).ok();
     assert!((1..12).contains(&went_on_after(&again, "classes")), "{again:?}");
     let resumed = bytes(folder, "R.parquet");
     assert!(!folder.join(JOURNAL).exists());
-    let unbroken = run(folder, CLEAN).ok();
+    let unbroken = run(folder, SCORE).ok();
     assert!(!unbroken.err.contains("resuming"), "{unbroken:?}");
     assert_eq!(resumed, bytes(folder, "R.parquet"));
 }
@@ -112,14 +44,14 @@ fn a_killed_clean_goes_on_and_ends_with_the_bytes_of_an_unbroken_run() {
 fn a_run_killed_again_and_again_loses_nothing() {
     let folder = slow_folder();
     let folder = folder.path();
-    run(folder, &CLEAN.replace("R.parquet", "whole.parquet")).ok();
-    kill(stopped_midway(folder, CLEAN, JOURNAL));
+    run(folder, &SCORE.replace("R.parquet", "whole.parquet")).ok();
+    kill(stopped_midway(folder, SCORE, JOURNAL));
     // A kill in the middle of a write leaves a torn record.
     let mut torn = bytes(folder, JOURNAL);
     let whole_records = torn.len();
     torn.extend_from_within(20..60);
     std::fs::write(folder.join(JOURNAL), &torn).expect("disk space");
-    let again = run(folder, CLEAN).ok();
+    let again = run(folder, SCORE).ok();
     assert!(went_on_after(&again, "classes") >= 1, "{whole_records} {again:?}");
     assert_eq!(bytes(folder, "R.parquet"), bytes(folder, "whole.parquet"));
 }
@@ -128,11 +60,11 @@ fn a_run_killed_again_and_again_loses_nothing() {
 fn other_settings_or_files_start_anew() {
     let folder = slow_folder();
     let folder = folder.path();
-    let other = CLEAN.replace("0.01", "0.5");
+    let other = SCORE.replace("0.01", "0.5");
     run(folder, &other).ok();
     let expected = bytes(folder, "R.parquet");
     std::fs::remove_file(folder.join("R.parquet")).expect("it exists");
-    kill(stopped_midway(folder, CLEAN, JOURNAL));
+    kill(stopped_midway(folder, SCORE, JOURNAL));
     let anew = run(folder, &other).ok();
     assert!(anew.err.contains("was made with different settings or files; starting over"), "{anew:?}");
     assert_eq!(bytes(folder, "R.parquet"), expected);
@@ -149,57 +81,12 @@ fn other_settings_or_files_start_anew() {
 fn two_runs_do_not_work_on_one_output() {
     let folder = slow_folder();
     let folder = folder.path();
-    let first = stopped_midway(folder, CLEAN, JOURNAL);
+    let first = stopped_midway(folder, SCORE, JOURNAL);
     let message = ["another process is using `R.parquet.partial`", "hint: "];
-    refuses(folder, CLEAN, &message);
+    refuses(folder, SCORE, &message);
     signal(&first, "-CONT");
     Finished::from(first.wait_with_output().expect("it ends")).ok();
     assert!(folder.join("R.parquet").exists() && !folder.join(JOURNAL).exists());
-}
-
-const BENCH: &str = "bench paper --features . --splits . --run bench.run --episodes 3 --json";
-
-#[test]
-fn a_killed_benchmark_goes_on_and_a_finished_one_is_printed_again() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    release::write(folder);
-    let unbroken = run(folder, &BENCH.replace("bench.run", "unbroken.run")).ok();
-    kill(stopped_midway(folder, &format!("{BENCH} --threads 1"), "bench.run"));
-    let again = run(folder, BENCH).ok();
-    let found = went_on_after(&again, "pieces of work");
-    assert_eq!(again.out, unbroken.out);
-
-    let journal = bytes(folder, "bench.run");
-    let printed = run(folder, BENCH).ok();
-    assert!(went_on_after(&printed, "pieces of work") > found, "{printed:?}");
-    assert_eq!(printed.out, unbroken.out);
-    assert_eq!(bytes(folder, "bench.run"), journal, "nothing was done again");
-
-    let fewer = run(folder, &format!("{BENCH} --shots 5,20")).ok();
-    assert_eq!(bytes(folder, "bench.run"), journal, "a part of the table is there already: {fewer:?}");
-}
-
-#[test]
-fn other_episodes_start_the_benchmark_anew() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    release::write(folder);
-    let line = format!("{BENCH} --shots 1 --no-cosine");
-    let first = run(folder, &line).ok();
-    release::write_episode(folder, 1, |class, i| release::clean_row(4, class, i));
-    let second = run(folder, &line).ok();
-    assert!(second.err.contains("starting over"), "the clean examples are others now: {second:?}");
-    assert_ne!(first.out, second.out);
-}
-
-#[test]
-fn two_benchmarks_do_not_share_a_run_file() {
-    let folder = tempfile::tempdir().expect("a folder");
-    release::write(folder.path());
-    let first = stopped_midway(folder.path(), &format!("{BENCH} --threads 1"), "bench.run");
-    refuses(folder.path(), BENCH, &["another process is using `bench.run`", "hint: "]);
-    kill(first);
 }
 
 #[test]
@@ -217,7 +104,7 @@ fn a_killed_embed_goes_on_and_ends_with_the_bytes_of_an_unbroken_run() {
     assert_eq!(resumed, bytes(folder, "R.parquet"));
 }
 
-/// The same with a network that is built in and with a folder of the hub. What one network left is not continued by another, nor
+/// The same with a network of our own layers and with a folder of the hub. What one network left is not continued by another, nor
 /// at another size.
 #[test]
 fn a_killed_embed_is_continued_by_the_same_network_alone() {
@@ -232,7 +119,7 @@ fn a_killed_embed_is_continued_by_the_same_network_alone() {
         std::fs::remove_file(folder.join("R.parquet")).expect("it exists");
         made
     };
-    let models = ["net", "tiny-resnet10", "net --image-size 32"];
+    let models = ["net", TINY_RESNET10, "net --image-size 32"];
     let unbroken = models.map(|model| {
         run(folder, &line(model)).ok();
         take()

@@ -13,7 +13,7 @@ use crate::json::check_answer_text;
 use crate::resume::signal;
 
 const REVIEW: &str =
-    "review R.parquet --clean C.npz --noisy N.npz -o D.parquet --no-open --device cpu --by ann";
+    "review R.parquet --clean C.npz --pool N.npz -o D.parquet --no-open --device cpu --by ann";
 
 /// A review at work.
 struct Review {
@@ -84,7 +84,7 @@ impl Drop for Review {
 
 fn folder() -> tempfile::TempDir {
     let (folder, _) = task_folder();
-    run(folder.path(), "clean --clean C.npz --noisy N.npz --device cpu -o R.parquet").ok();
+    run(folder.path(), "score --clean C.npz --pool N.npz --device cpu -o R.parquet").ok();
     folder
 }
 
@@ -105,7 +105,7 @@ fn a_kill_after_a_decision_loses_nothing_and_the_review_goes_on() {
     assert_eq!(review.ask("POST", "api/undo", "").0, 200);
     let (code, said) = review.end("-TERM");
     assert_eq!(code, Some(0), "{said}");
-    let clean = "labelsieve clean --clean C.npz --noisy N.npz --decisions D.parquet -o R-reviewed.parquet";
+    let clean = "labelsieve score --clean C.npz --pool N.npz --decisions D.parquet -o R-reviewed.parquet";
     assert!(said.contains("2 decisions in `D.parquet`\n") && said.contains(clean), "{said}");
     assert!(!folder.join("D.parquet.log").exists(), "the log is folded");
     let table = labelsieve_files::read_decisions(folder.join("D.parquet")).expect("decisions");
@@ -125,7 +125,7 @@ fn the_folder_of_a_run_needs_nothing_else_and_keeps_the_decisions() {
     noisy_of(&task).parquet(run_folder.join("pool.parquet"), "n");
     run(
         folder,
-        "clean --clean out/clean.parquet --noisy out/pool.parquet --device cpu -o out/relevance.parquet",
+        "score --clean out/clean.parquet --pool out/pool.parquet --device cpu -o out/relevance.parquet",
     )
     .ok();
     image::RgbImage::new(9, 9).save(photos.join("n0.png")).expect("a picture");
@@ -243,7 +243,7 @@ fn nonsense_is_refused_before_anything_is_served() {
     fails("review no.parquet -o D.parquet", &["`no.parquet` does not exist"]);
     fails("review C.npz -o D.parquet", &["C.npz"]);
     fails("review . -o D.parquet", &["has no relevance.parquet", "hint: give the folder"]);
-    fails("review R.parquet -o D.parquet --clean C.npz", &["--noisy"]);
+    fails("review R.parquet -o D.parquet --clean C.npz", &["--pool"]);
     fails(
         "review R.parquet -o D.parquet --image-column x",
         &["review without --images does not use --image-column"],
@@ -256,7 +256,7 @@ fn nonsense_is_refused_before_anything_is_served() {
         }
     }
     fails("review R.parquet -o D.parquet --host nowhere", &["--host"]);
-    let swapped = "review R.parquet -o D.parquet --clean T.npz --noisy T.npz";
+    let swapped = "review R.parquet -o D.parquet --clean T.npz --pool T.npz";
     fails(swapped, &["has no features in `T.npz`", "hint: give the same --clean"]);
     assert!(!folder.join("D.parquet").exists() && !folder.join("D.parquet.log").exists());
 }

@@ -1,7 +1,6 @@
 //! What must not decide a result: the order of rows and classes, a closed pipe, a second process, a count out of range.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,13 +8,11 @@ use arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
 use arrow_array::{ArrayRef, StringArray};
 use labelsieve_files::read_relevance;
 use labelsieve_numerics::random::Stream;
-use labelsieve_report::RunDirectory;
 
-use crate::bench_photos::{BENCH, CONFIG, photo_folder};
-use crate::common::{bytes, listing, refuses, run, shell};
+use crate::common::{listing, refuses, run, with_closed_stdout};
 use crate::embed::{png, write, write_model};
 use crate::examples::{Examples, RECIPE, class_name, clean_of, noisy_of, task_folder, write_parquet};
-use crate::resume::{kill, stopped_when};
+use crate::stopping::held;
 
 /// The rows of `order`, each with an id that it keeps wherever it stands.
 fn write_rows(examples: &Examples, order: &[usize], path: &Path) {
@@ -38,7 +35,7 @@ fn write_rows(examples: &Examples, order: &[usize], path: &Path) {
 
 /// The relevance of every candidate, by class and id.
 fn relevance(folder: &Path, line: &str) -> HashMap<(String, String), f32> {
-    run(folder, &format!("clean {line} --seed 3 --device cpu -o R.parquet")).ok();
+    run(folder, &format!("score {line} --seed 3 --device cpu -o R.parquet")).ok();
     let table = read_relevance(folder.join("R.parquet")).expect("a relevance file");
     let noisy = (0..table.ids.len()).filter(|&i| !table.is_clean[i]);
     noisy.map(|i| ((table.classes.get(i).to_owned(), table.ids[i].to_owned()), table.relevance[i])).collect()
@@ -56,8 +53,8 @@ fn shuffled_candidates_have_the_same_relevance() {
     write_rows(&noisy, &(0..noisy.len()).collect::<Vec<_>>(), &folder.join("N.parquet"));
     write_rows(&noisy, &Stream::new(1).choose(noisy.len(), noisy.len()), &folder.join("S.parquet"));
     for method in METHODS {
-        let before = relevance(folder, &format!("--clean C.parquet --noisy N.parquet --method {method}"));
-        let after = relevance(folder, &format!("--clean C.parquet --noisy S.parquet --method {method}"));
+        let before = relevance(folder, &format!("--clean C.parquet --pool N.parquet --method {method}"));
+        let after = relevance(folder, &format!("--clean C.parquet --pool S.parquet --method {method}"));
         assert!(before.len() > 290 && before.len() == after.len(), "a few are copies of clean examples");
         for (candidate, relevance) in &before {
             let gap = (after[candidate] - relevance).abs();
@@ -85,38 +82,15 @@ fn neither_the_order_of_classes_nor_candidates_of_another_class_change_a_bit() {
     write_rows(&noisy, &few, &folder.join("N.parquet"));
     write_rows(&noisy, &[few, last].concat(), &folder.join("M.parquet"));
     for method in METHODS {
-        let before = relevance(folder, &format!("--clean C.parquet --noisy N.parquet --method {method}"));
-        let others = relevance(folder, &format!("--clean T.parquet --noisy N.parquet --method {method}"));
+        let before = relevance(folder, &format!("--clean C.parquet --pool N.parquet --method {method}"));
+        let others = relevance(folder, &format!("--clean T.parquet --pool N.parquet --method {method}"));
         assert_eq!(before, others, "{method}: classes in another order");
-        let more = relevance(folder, &format!("--clean C.parquet --noisy M.parquet --method {method}"));
+        let more = relevance(folder, &format!("--clean C.parquet --pool M.parquet --method {method}"));
         let grown = class_name(RECIPE.n_classes - 1);
         for (candidate, relevance) in before.iter().filter(|((class, _), _)| *class != grown) {
             assert_eq!(more[candidate], *relevance, "{method}, {candidate:?}: `{grown}` has grown");
         }
     }
-}
-
-#[test]
-fn a_single_episode_or_trial_has_no_interval() {
-    let folder = photo_folder();
-    let folder = folder.path();
-    let config = CONFIG.replace("episodes = 2", "episodes = 1").replace("trials = 12", "trials = 1");
-    std::fs::write(folder.join("c.toml"), config).expect("a file");
-    for (line, name) in [(BENCH.to_owned(), "RUN"), (BENCH.replace("RUN", "FEW --protocol 5way"), "FEW")] {
-        let done = run(folder, &line).ok();
-        assert!(done.out.contains("clean only") && !done.out.contains('±'), "{done:?}");
-        let tables = String::from_utf8(bytes(folder, &format!("{name}/tables.json"))).expect("text");
-        assert!(!tables.contains("half_width") && !tables.contains("95 %"), "{tables}");
-        let results = String::from_utf8(bytes(folder, &format!("{name}/results.json"))).expect("text");
-        assert!(!results.contains("\"half_width\": 0"), "{results}");
-    }
-}
-
-/// `labelsieve LINE` with nobody at the other end of stdout.
-fn with_closed_stdout(folder: &Path, line: &str) {
-    let said = shell(folder, &format!("{{ sleep 0.2; $LABELSIEVE {line}; echo $? > code; }} | true")).ok();
-    let code = std::fs::read_to_string(folder.join("code")).expect("a code");
-    assert_eq!(code, "0\n", "{line}: {said:?}");
 }
 
 #[test]
@@ -130,27 +104,11 @@ fn a_demo_that_nobody_listens_to_goes_on_to_its_report() {
 }
 
 #[test]
-fn a_benchmark_that_nobody_listens_to_goes_on_to_its_last_table() {
-    let folder = photo_folder();
-    let folder = folder.path();
-    run(folder, BENCH).ok();
-    for protocol in ["low-shot", "5way"] {
-        let line = format!("{} --protocol {protocol}", BENCH.replace("RUN", protocol));
-        with_closed_stdout(folder, &line);
-        let run = RunDirectory::open(folder.join(protocol)).expect("a run directory");
-        let n_tables = run.tables().expect("tables").len();
-        assert_eq!(n_tables, if protocol == "5way" { 2 } else { 2 * 6 }, "{protocol}: both rules");
-    }
-    assert_eq!(bytes(folder, "low-shot/results.json"), bytes(folder, "RUN/results.json"));
-    with_closed_stdout(folder, &format!("{BENCH} --json"));
-}
-
-#[test]
 fn files_are_written_though_nobody_reads_stdout() {
     let (folder, _) = task_folder();
     let folder = folder.path();
-    run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
-    run(folder, "train --clean C.npz --noisy N.npz --relevance R.parquet -o M.safetensors").ok();
+    run(folder, "score --clean C.npz --pool N.npz -o R.parquet").ok();
+    run(folder, "train --clean C.npz --pool N.npz --relevance R.parquet -o M.safetensors").ok();
     with_closed_stdout(folder, "predict --model M.safetensors --features T.npz -o P.parquet");
     with_closed_stdout(folder, "predict --model M.safetensors --features N.npz");
     with_closed_stdout(folder, "evaluate --model M.safetensors --test T.npz");
@@ -163,47 +121,6 @@ fn files_are_written_though_nobody_reads_stdout() {
 }
 
 #[test]
-fn a_second_benchmark_in_a_busy_folder_changes_nothing() {
-    let folder = photo_folder();
-    let folder = folder.path();
-    let place = ("RUN/cells-features.journal", "RUN/results.json");
-    let first = stopped_when(folder, &format!("{BENCH} --threads 1"), place, &|journal| journal.len() > 2000);
-    let files = ["RUN/run.json", "RUN/episodes.json"];
-    let before = files.map(|name| bytes(folder, name));
-    let parts = ["another process is using `RUN`", "hint: wait until it has finished"];
-    refuses(folder, &format!("{BENCH} --seed 5"), &parts);
-    assert_eq!(files.map(|name| bytes(folder, name)), before);
-    kill(first);
-    run(folder, BENCH).ok();
-    assert!(!listing(folder).contains(&"RUN/run.lock".to_owned()));
-}
-
-#[test]
-fn the_protocols_do_not_share_a_folder() {
-    let folder = photo_folder();
-    let folder = folder.path();
-    run(folder, BENCH).ok();
-    let few_way = format!("{BENCH} --protocol 5way");
-    let before = listing(folder).into_iter().filter(|name| name.starts_with("RUN/"));
-    let before: Vec<_> = before.map(|name| (bytes(folder, &name), name)).collect();
-    refuses(
-        folder,
-        &few_way,
-        &["`RUN` contains a run of the low-shot protocol", "hint: choose another folder"],
-    );
-    assert!(before.iter().all(|(found, name)| bytes(folder, name) == *found));
-    run(folder, &few_way.replace("RUN", "FEW")).ok();
-    refuses(folder, &BENCH.replace("RUN", "FEW"), &["`FEW` contains a run of the 5way protocol", "hint: "]);
-}
-
-/// As another process would hold it.
-fn held(folder: &Path, name: &str) -> File {
-    let lock = File::create(folder.join(name)).expect("a file");
-    lock.try_lock().expect("nobody else has it");
-    lock
-}
-
-#[test]
 fn a_training_is_refused_while_another_works_on_its_output() {
     let (folder, _) = task_folder();
     let folder = folder.path();
@@ -213,22 +130,19 @@ fn a_training_is_refused_while_another_works_on_its_output() {
         }
     }
     write_model(&folder.join("M.safetensors"), 0);
-    run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
+    run(folder, "score --clean C.npz --pool N.npz -o R.parquet").ok();
     let pretrain = "pretrain --images base --architecture convnet128 --size 16 --epochs 1 --batches 1 --batch-size 4 \
                     --device cpu -o O.safetensors";
-    let attention = "train-attention --base C.npz --steps 2 --posing 2 -o O.safetensors";
-    let finetune = "train --classifier finetune --network M.safetensors --images base --relevance R.parquet \
+    let finetune = "finetune --network M.safetensors --images base --relevance R.parquet \
                     --device cpu -o O.safetensors";
-    for line in [pretrain, attention, finetune] {
+    for line in [pretrain, finetune] {
         let lock = held(folder, "O.safetensors.lock");
         refuses(folder, line, &["another process is using `O.safetensors`", "hint: wait until"]);
         drop(lock); // as a kill would: the file stays
         assert!(folder.join("O.safetensors.lock").exists());
     }
-    for line in [pretrain, attention] {
-        run(folder, line).ok();
-        assert!(!listing(folder).iter().any(|name| name.contains("lock")), "{:?}", listing(folder));
-    }
+    run(folder, pretrain).ok();
+    assert!(!listing(folder).iter().any(|name| name.contains("lock")), "{:?}", listing(folder));
 }
 
 #[test]
@@ -238,15 +152,12 @@ fn counts_out_of_range_are_refused_and_never_a_panic() {
     write(folder, "base/owl/1.png", &png(1));
     write(folder, "base/fox/1.png", &png(2));
     write_model(&folder.join("M.safetensors"), 0);
-    run(folder, "clean --clean C.npz --noisy N.npz -o R.parquet").ok();
+    run(folder, "score --clean C.npz --pool N.npz -o R.parquet").ok();
     let pretrain = "pretrain --images base --architecture convnet128 --device cpu -o O.safetensors";
-    let attention = "train-attention --base C.npz -o O.safetensors";
-    let cosine = "train --clean C.npz --noisy N.npz --relevance R.parquet --classifier cosine --device cpu -o O.safetensors";
+    let cosine = "train --clean C.npz --pool N.npz --relevance R.parquet --classifier cosine --device cpu -o O.safetensors";
     let embed = "embed --model M.safetensors --images base --device cpu -o O.parquet";
-    let finetune = "train --classifier finetune --network M.safetensors --images base --relevance R.parquet --device cpu \
+    let finetune = "finetune --network M.safetensors --images base --relevance R.parquet --device cpu \
                     -o O.safetensors";
-    let class = "bench class C.npz";
-    let sanity = "bench sanity";
     const HUGE: [&str; 4] = ["0", "4294967296", "18446744073709551615", "-1"];
     for (line, option, message) in [
         (pretrain, "--epochs", "epochs: expected 1 to 1000000, found "),
@@ -255,15 +166,10 @@ fn counts_out_of_range_are_refused_and_never_a_panic() {
         (pretrain, "--size", "image size: expected "),
         (finetune, "--epochs", "epochs: expected 1 to 1000000, found "),
         (finetune, "--batch-size", "batch size: expected at "),
-        (attention, "--steps", "steps: expected 1 to 1000000, found "),
-        (attention, "--posing", ": expected "),
-        (attention, "--most-shots", "most_shots: expected 1 to 1000000, found "),
         (cosine, "--epochs", "epochs: expected 1 to 1000000, found "),
         (embed, "--batch", "expected an integer from 1 to 65536"),
         (embed, "--image-size", "expected HEIGHTxWIDTH, each from 1 to 4096"),
         (embed, "--pca-output P.safetensors --fit-pca", ""),
-        (class, "--repeats", ""),
-        (sanity, "--shots", "expected an integer from 1 to 1000"),
     ] {
         for number in HUGE {
             // A number that looks like an option is refused before anybody reads it.
@@ -276,31 +182,4 @@ fn counts_out_of_range_are_refused_and_never_a_panic() {
             run(folder, &format!("{line} --batch-size {size}")).ok(); // one batch of all
         }
     }
-}
-
-#[test]
-fn counts_of_a_configuration_are_refused_with_their_range() {
-    let folder = photo_folder();
-    let folder = folder.path();
-    for (from, name, range) in [
-        ("episodes = 2", "episodes", "1 to 1000"),
-        ("trials = 12", "trials", "1 to 1000000"),
-        ("ways = 3", "ways", "2 to 1000000"),
-        ("queries = 4", "queries", "1 to 1000000"),
-    ] {
-        for number in ["0", "4294967296", "9223372036854775807"] {
-            let config = CONFIG.replace(from, &format!("{name} = {number}"));
-            std::fs::write(folder.join("c.toml"), config).expect("a file");
-            let message = format!("`protocol.{name}`: expected {range}, found {number}");
-            refuses(folder, BENCH, &[&message]);
-        }
-        for number in ["-1", "18446744073709551616"] {
-            let config = CONFIG.replace(from, &format!("{name} = {number}"));
-            std::fs::write(folder.join("c.toml"), config).expect("a file");
-            refuses(folder, BENCH, &["`c.toml` is not a photo benchmark configuration"]);
-        }
-    }
-    std::fs::write(folder.join("c.toml"), CONFIG).expect("a file");
-    let more = format!("{BENCH} --fine-tune 18446744073709551615");
-    refuses(folder, &more, &["has no network to fine-tune"]);
 }

@@ -47,7 +47,7 @@ fn two_folders_become_a_classifier_and_a_report_and_a_second_run_has_nothing_to_
     let folder = folder.path();
     let line = "run --clean clean --pool photos -o out --device cpu";
     let done = run(folder, line).ok();
-    for command in ["embed", "match", "clean", "train", "report"] {
+    for command in ["embed", "match", "score", "train", "report"] {
         assert!(done.err.contains(&format!("\n$ labelsieve {command} ")), "{command}: {done:?}");
     }
     let names = listing(&folder.join("out"));
@@ -62,7 +62,7 @@ fn two_folders_become_a_classifier_and_a_report_and_a_second_run_has_nothing_to_
 
     // The steps are commands that can be typed.
     let before = outputs(folder);
-    let step = done.err.lines().find(|line| line.starts_with("$ labelsieve clean")).expect("a step");
+    let step = done.err.lines().find(|line| line.starts_with("$ labelsieve score")).expect("a step");
     let step = step.trim_start_matches("$ labelsieve ").replace("out/relevance", "again");
     run(folder, &step).ok();
     assert_eq!(bytes(folder, "again.parquet"), bytes(folder, "out/relevance.parquet"));

@@ -19,7 +19,7 @@ fn commands_of(folder: &Path, command: &str) -> BTreeSet<String> {
 fn every_shell_gets_a_script_that_knows_every_command() {
     let folder = tempfile::tempdir().expect("a folder");
     let commands = commands_of(folder.path(), "");
-    assert!(commands.contains("clean"), "{commands:?}");
+    assert!(commands.contains("score"), "{commands:?}");
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = run(folder.path(), &format!("completions {shell}")).ok().out;
         for command in &commands {
@@ -42,12 +42,12 @@ fn bash_completes_commands_and_options() {
                echo "${{COMPREPLY[@]}}""#
         );
         let mut bash = std::process::Command::new("bash");
-        bash.current_dir(folder.path()).env("LABELSIEVE", env!("CARGO_BIN_EXE_labelsieve"));
+        bash.current_dir(folder.path()).env("LABELSIEVE", crate::BINARY);
         let output = bash.args(["--norc", "-c", &line]).output().expect("bash starts");
         String::from_utf8(output.stdout).expect("text").trim().to_owned()
     };
-    assert_eq!(complete("labelsieve cle", 1), "clean");
-    assert_eq!(complete("labelsieve clean --nois", 2), "--noisy --noisy-labels");
+    assert_eq!(complete("labelsieve sc", 1), "score");
+    assert_eq!(complete("labelsieve score --poo", 2), "--pool --pool-labels");
 }
 
 #[test]
@@ -56,14 +56,12 @@ fn every_command_has_a_manual_page() {
     run(folder.path(), "man -o share/man1").ok();
     let mut wanted: BTreeSet<String> = ["labelsieve.1".to_owned()].into();
     wanted.extend(commands_of(folder.path(), "").iter().map(|name| format!("labelsieve-{name}.1")));
-    for group in ["bench", "decisions"] {
-        let inner = commands_of(folder.path(), group);
-        wanted.extend(inner.iter().map(|name| format!("labelsieve-{group}-{name}.1")));
-    }
+    let inner = commands_of(folder.path(), "decisions");
+    wanted.extend(inner.iter().map(|name| format!("labelsieve-decisions-{name}.1")));
     let pages: BTreeSet<String> = listing(&folder.path().join("share/man1")).into_iter().collect();
     assert_eq!(pages, wanted);
-    let page = std::fs::read_to_string(folder.path().join("share/man1/labelsieve-clean.1")).expect("a page");
-    assert!(page.contains(".TH labelsieve-clean 1") && page.contains(r"\-\-candidates"), "{page}");
+    let page = std::fs::read_to_string(folder.path().join("share/man1/labelsieve-score.1")).expect("a page");
+    assert!(page.contains(".TH labelsieve-score 1") && page.contains(r"\-\-candidates"), "{page}");
     std::fs::write(folder.path().join("file"), "").expect("a file");
     run(folder.path(), "man -o file").fails_with(&["cannot write `file`"]);
 }

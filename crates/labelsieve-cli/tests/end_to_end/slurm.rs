@@ -60,14 +60,14 @@ fn submit(folder: &Path, line: &str, variables: &[(&str, &str)]) -> Finished {
     Finished::from(command.output().expect("bash starts"))
 }
 
-const TABLES: &str = "--clean C.npz --noisy N.npz --lambda 0.01";
+const TABLES: &str = "--clean C.npz --pool N.npz --lambda 0.01";
 
 #[test]
 fn a_killed_task_is_queued_again_and_the_merged_file_is_that_of_a_single_run() {
     let folder = slow_folder();
     let folder = folder.path();
-    run(folder, &format!("clean {TABLES} -o single.parquet")).ok();
-    let said = submit(folder, &format!("4 R.parquet clean {TABLES}"), &[("KILL", "1")]).ok();
+    run(folder, &format!("score {TABLES} -o single.parquet")).ok();
+    let said = submit(folder, &format!("4 R.parquet score {TABLES}"), &[("KILL", "1")]).ok();
     assert_eq!(said.out, "4 parts: job 101; merging into R.parquet: job 102; logs in R.parquet.parts\n");
     assert!(folder.join("bin/killed").exists(), "the task was quicker than the kill");
     assert_eq!(bytes(folder, "R.parquet"), bytes(folder, "single.parquet"));
@@ -76,7 +76,7 @@ fn a_killed_task_is_queued_again_and_the_merged_file_is_that_of_a_single_run() {
     std::fs::remove_file(folder.join("R.parquet")).expect("it exists");
     std::fs::remove_file(folder.join("R.parquet.parts/2.parquet")).expect("it exists");
     let kept = std::fs::metadata(folder.join("R.parquet.parts/3.parquet")).expect("it exists");
-    submit(folder, &format!("4 R.parquet clean {TABLES}"), &[]).ok();
+    submit(folder, &format!("4 R.parquet score {TABLES}"), &[]).ok();
     assert_eq!(bytes(folder, "R.parquet"), bytes(folder, "single.parquet"));
     let after = std::fs::metadata(folder.join("R.parquet.parts/3.parquet")).expect("it exists");
     assert_eq!(after.modified().expect("a time"), kept.modified().expect("a time"));
@@ -86,9 +86,9 @@ fn a_killed_task_is_queued_again_and_the_merged_file_is_that_of_a_single_run() {
 fn bins_of_a_plan_are_the_parts_of_an_array() {
     let folder = slow_folder();
     let folder = folder.path();
-    run(folder, &format!("clean {TABLES} -o single.parquet")).ok();
+    run(folder, &format!("score {TABLES} -o single.parquet")).ok();
     run(folder, &format!("plan {TABLES} --bins 3 -o plan.json")).ok();
-    submit(folder, &format!("3 R.parquet clean {TABLES}"), &[("LABELSIEVE_PLAN", "plan.json")]).ok();
+    submit(folder, &format!("3 R.parquet score {TABLES}"), &[("LABELSIEVE_PLAN", "plan.json")]).ok();
     assert_eq!(bytes(folder, "R.parquet"), bytes(folder, "single.parquet"));
 }
 
@@ -96,10 +96,10 @@ fn bins_of_a_plan_are_the_parts_of_an_array() {
 fn a_failed_part_is_not_merged_over() {
     let folder = slow_folder();
     let folder = folder.path();
-    submit(folder, &format!("3 R.parquet clean {TABLES} --seed 7"), &[]).ok();
+    submit(folder, &format!("3 R.parquet score {TABLES} --seed 7"), &[]).ok();
     std::fs::remove_file(folder.join("R.parquet")).expect("it exists");
     // The folder holds the parts of another seed: every task refuses to replace one, and nothing is merged.
-    submit(folder, &format!("3 R.parquet clean {TABLES} --seed 8"), &[]).ok();
+    submit(folder, &format!("3 R.parquet score {TABLES} --seed 8"), &[]).ok();
     assert!(!folder.join("R.parquet").exists());
     let log = String::from_utf8(bytes(folder, "R.parquet.parts/0.log")).expect("text");
     assert!(log.contains("error: "), "{log}");
@@ -120,11 +120,11 @@ fn texts_are_matched_in_shards() {
 #[test]
 fn a_line_that_is_none_is_answered_with_the_usage() {
     let folder = slow_folder();
-    for line in ["", "0 R.parquet clean", "x R.parquet clean", "4 R.parquet train", "4 R.parquet"] {
+    for line in ["", "0 R.parquet score", "x R.parquet score", "4 R.parquet train", "4 R.parquet"] {
         let said = submit(folder.path(), line, &[]);
         assert_eq!(
             (said.code, said.err.as_str()),
-            (Some(2), "usage: submit N FILE clean|match OPTIONS…\n"),
+            (Some(2), "usage: submit N FILE score|match OPTIONS…\n"),
             "{line}"
         );
     }

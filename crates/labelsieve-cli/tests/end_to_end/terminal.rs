@@ -3,14 +3,14 @@
 use crate::common::{listing, run, shell};
 use crate::examples::{RECIPE, task_folder};
 
-const CLEAN: &str = "clean --clean C.npz --noisy N.npz -o R.parquet";
-const TRAIN: &str = "train --clean C.npz --noisy N.npz --relevance R.parquet -o M.safetensors";
+const SCORE: &str = "score --clean C.npz --pool N.npz -o R.parquet";
+const TRAIN: &str = "train --clean C.npz --pool N.npz --relevance R.parquet -o M.safetensors";
 
 #[test]
 fn quiet_commands_say_nothing_on_success() {
     let (folder, _) = task_folder();
     for line in [
-        CLEAN,
+        SCORE,
         &TRAIN.replace("-o", "--classifier cosine --epochs 2 -o"),
         "predict --model M.safetensors --features T.npz -o P.parquet",
         "evaluate --model M.safetensors --test T.npz",
@@ -23,7 +23,7 @@ fn quiet_commands_say_nothing_on_success() {
 #[test]
 fn verbose_commands_tell_of_every_class() {
     let (folder, _) = task_folder();
-    let said = run(folder.path(), &format!("-v {CLEAN}")).ok().err;
+    let said = run(folder.path(), &format!("-v {SCORE}")).ok().err;
     for class in 0..RECIPE.n_classes {
         assert!(said.contains(&format!("\n{class}: ")) || said.starts_with(&format!("{class}: ")), "{said}");
     }
@@ -33,7 +33,7 @@ fn verbose_commands_tell_of_every_class() {
 fn a_dry_run_estimates_and_writes_nothing() {
     let (folder, _) = task_folder();
     let before = listing(folder.path());
-    for line in ["clean --clean C.npz --noisy N.npz --dry-run", &format!("{CLEAN} --dry-run")] {
+    for line in ["score --clean C.npz --pool N.npz --dry-run", &format!("{SCORE} --dry-run")] {
         let estimate = run(folder.path(), line).ok().out;
         for word in ["classes       6", "candidates    ", "memory        about ", "time          about "] {
             assert!(estimate.contains(word), "{estimate}");
@@ -47,7 +47,7 @@ fn the_demo_runs_in_an_empty_folder_and_shows_its_commands() {
     let folder = tempfile::tempdir().expect("a folder");
     let demo = run(folder.path(), "demo").ok();
     assert!(demo.err.contains("32 words, 64 clean examples, 2838 candidates"), "{demo:?}");
-    assert!(demo.err.contains("$ labelsieve clean --clean labelsieve-demo/clean.parquet"), "{demo:?}");
+    assert!(demo.err.contains("$ labelsieve score --clean labelsieve-demo/clean.parquet"), "{demo:?}");
     let shares = |row: &str| -> f64 {
         let line = demo.out.lines().find(|line| line.starts_with(row)).unwrap_or_else(|| panic!("{demo:?}"));
         line.split_whitespace().rev().nth(1).and_then(|share| share.parse().ok()).unwrap()
@@ -73,7 +73,7 @@ fn the_demo_runs_in_an_empty_folder_and_shows_its_commands() {
 fn a_reader_that_leaves_early_is_no_failure() {
     let (folder, _) = task_folder();
     let folder = folder.path();
-    run(folder, CLEAN).ok();
+    run(folder, SCORE).ok();
     run(folder, TRAIN).ok();
     // `head` may be quicker or slower than the write; `true` never reads at all.
     for reader in ["head -1", "true"] {
@@ -88,7 +88,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
 #[test]
 fn messages_that_nobody_reads_do_not_stop_the_work() {
     let (folder, _) = task_folder();
-    let line = format!("{{ $LABELSIEVE -v {CLEAN}; echo $? > code; }} 2>&1 | true");
+    let line = format!("{{ $LABELSIEVE -v {SCORE}; echo $? > code; }} 2>&1 | true");
     shell(folder.path(), &line).ok();
     assert_eq!(std::fs::read_to_string(folder.path().join("code")).expect("a code"), "0\n");
     assert!(folder.path().join("R.parquet").exists());
@@ -101,7 +101,7 @@ fn a_result_that_cannot_be_printed_is_a_failure() {
         return;
     }
     let (folder, _) = task_folder();
-    run(folder.path(), CLEAN).ok();
+    run(folder.path(), SCORE).ok();
     run(folder.path(), TRAIN).ok();
     for line in [
         "evaluate --model M.safetensors --test T.npz --json",
@@ -116,9 +116,9 @@ fn a_result_that_cannot_be_printed_is_a_failure() {
 fn help_names_every_command_and_a_typo_gets_a_suggestion() {
     let folder = tempfile::tempdir().expect("a folder");
     let help = run(folder.path(), "--help").ok().out;
-    for command in ["clean", "train", "predict", "evaluate", "bench", "demo"] {
+    for command in ["score", "train", "predict", "evaluate", "demo"] {
         assert!(help.contains(&format!("\n  {command}")), "{help}");
     }
     assert!(run(folder.path(), "--version").ok().out.starts_with("labelsieve 0."));
-    run(folder.path(), "claen").fails_with(&["unrecognized subcommand 'claen'", "clean"]);
+    run(folder.path(), "socre").fails_with(&["unrecognized subcommand 'socre'", "score"]);
 }

@@ -9,13 +9,11 @@ fn options_that_do_nothing_are_refused_by_name() {
     let folder = folder.path();
     clean_of(&task).parquet(folder.join("C.parquet"), "c");
     noisy_of(&task).clip_retrieval(&folder.join("clip"), "n");
-    run(folder, "clean --clean C.npz --noisy N.npz --method beta -o R.parquet").ok();
-    run(folder, "train --clean C.npz --noisy N.npz --relevance R.parquet -o W.safetensors").ok();
-    let clean = "clean --clean C.npz --noisy N.npz -o S.parquet";
-    let train = "train --clean C.npz --noisy N.npz --relevance R.parquet -o M.safetensors";
+    run(folder, "score --clean C.npz --pool N.npz --method beta -o R.parquet").ok();
+    run(folder, "train --clean C.npz --pool N.npz --relevance R.parquet -o W.safetensors").ok();
+    let clean = "score --clean C.npz --pool N.npz -o S.parquet";
+    let train = "train --clean C.npz --pool N.npz --relevance R.parquet -o M.safetensors";
     let finetune = "finetune --network W.safetensors --images . --relevance R.parquet -o M.safetensors";
-    let attention = "train --classifier attention --attention A.safetensors --clean C.npz --noisy N.npz --relevance R.parquet \
-                     -o M.safetensors";
     let predict = "predict --model W.safetensors --features T.npz";
     let no_columns = "none of the inputs has columns, so ";
     for (line, option, message) in [
@@ -34,14 +32,11 @@ fn options_that_do_nothing_are_refused_by_name() {
         (clean, "--id-column id", &format!("{no_columns}--id-column")),
         (clean, "--embedding-column e", &format!("{no_columns}--embedding-column")),
         (clean, "--label-column l", &format!("{no_columns}--label-column")),
-        (clean, "--candidates c.csv --noisy-labels n.txt", "--candidates does not use --noisy-labels"),
-        ("clean --clean C.npz --noisy clip -o S.parquet", "--embedding-column e", no_columns),
+        (clean, "--candidates c.csv --pool-labels n.txt", "--candidates does not use --pool-labels"),
+        ("score --clean C.npz --pool clip -o S.parquet", "--embedding-column e", no_columns),
         (train, "--epochs 30", "--classifier prototype does not use --epochs"),
         (train, "--batch-size 512", "--classifier prototype does not use --batch-size"),
-        (train, "--attention A.safetensors", "--classifier prototype does not use --attention"),
         (train, "--id-column id", &format!("{no_columns}--id-column")),
-        (attention, "--epochs 3", "--classifier attention does not use --epochs"),
-        ("train-attention --base C.npz -o A.safetensors", "--id-column id", no_columns),
         (
             "match --classes c.toml --text t.csv -o c.csv",
             "--near-duplicate 0.9",
@@ -109,7 +104,7 @@ fn options_that_do_nothing_are_refused_by_name() {
             "--clean C.npz",
             [
                 "unexpected argument '--clean'",
-                "hint: `labelsieve run`, `labelsieve clean` and 3 other commands take --clean",
+                "hint: `labelsieve run`, `labelsieve score` and 3 other commands take --clean",
             ],
         ),
         (finetune, "--scale 10", ["unexpected argument '--scale'", "hint: `labelsieve train` takes --scale"]),
@@ -122,7 +117,7 @@ fn options_that_do_nothing_are_refused_by_name() {
     run(folder, clean).ok();
     run(folder, train).ok();
     noisy_of(&task).parquet(folder.join("N.parquet"), "n");
-    run(folder, "clean --clean C.parquet --noisy N.parquet --id-column id -o S.parquet").ok();
+    run(folder, "score --clean C.parquet --pool N.parquet --id-column id -o S.parquet").ok();
 }
 
 #[test]

@@ -58,7 +58,8 @@ impl Problem {
             [self.sequences, self.heads, self.head, self.queries, self.tokens].map(|size| size as i64);
         let [query_sequence, query_stride, stride] =
             [self.query_sequence, self.query_stride, self.stride].map(|step| step as i64);
-        let (score_strides, sum_strides) = ([h * q * t, q * t, t, 1], [h * q, q, 1, 1]);
+        let score_strides = [h * q * t, q * t, t, 1];
+        let sum_strides = [h * q, q, 1, 1];
         let operand = |name, sizes, strides| tensor(name, sizes, strides, element, false);
         let number = sys::cudnnDataType_t::CUDNN_DATA_FLOAT;
         let scores = |place: i64, of| tensor(FIRST_VIRTUAL + place, [n, h, q, t], score_strides, of, true);
@@ -68,9 +69,14 @@ impl Problem {
         let keys = operand(KEYS, [n, h, d, t], [t * stride, d, 1, stride])?; // transposed
         let values = operand(VALUES, [n, h, t, d], [t * stride, d, stride, 1])?;
         let output = operand(OUTPUT, [n, h, q, d], [q * h * d, d, h * d, 1])?;
-        let (products, largest, below) = (scores(0, number)?, sums(1)?, scores(2, number)?);
-        let (powers, total, shares) = (scores(3, number)?, sums(4)?, scores(5, element)?);
-        let (log, written) = (sums(6)?, tensor(SUMS, [n, h, q, 1], sum_strides, number, false)?);
+        let products = scores(0, number)?;
+        let largest = sums(1)?;
+        let below = scores(2, number)?;
+        let powers = scores(3, number)?;
+        let total = sums(4)?;
+        let shares = scores(5, element)?;
+        let log = sums(6)?;
+        let written = tensor(SUMS, [n, h, q, 1], sum_strides, number, false)?;
 
         let mut all = Operations::default();
         all.matmul([&queries, &keys, &products])?;

@@ -47,9 +47,9 @@ impl Problem {
         cudnn: &Cudnn,
         direction: Direction,
         precision: ActivationPrecision,
-        most: usize,
+        max_plans: usize,
     ) -> Result<Vec<Plan>> {
-        Plan::candidates(cudnn, operation(self, direction, precision)?, precision, most)
+        Plan::candidates(cudnn, operation(self, direction, precision)?, precision, max_plans)
     }
 }
 
@@ -90,7 +90,9 @@ fn operation(problem: &Problem, direction: Direction, precision: ActivationPreci
             ],
         ),
     };
-    let (from, to, side) = (problem.from, problem.to, problem.kernel);
+    let from = problem.from;
+    let to = problem.to;
+    let side = problem.kernel;
     let weights = Shape { channels: from.channels, height: side, width: side };
     let input = tensor(INPUT, problem.n_images, from, precision)?;
     let weights = tensor(WEIGHTS, to.channels, weights, precision)?;

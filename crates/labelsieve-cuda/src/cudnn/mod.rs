@@ -67,7 +67,7 @@ pub(crate) struct Plan {
     _parts: Arc<Vec<Descriptor>>,
 }
 
-const MOST_WORKSPACE: usize = 1 << 30;
+const MAX_WORKSPACE: usize = 1 << 30;
 
 impl Plan {
     /// Up to `most` ways to do what the operations describe, best guess first.
@@ -75,14 +75,14 @@ impl Plan {
         cudnn: &Cudnn,
         operations: Operations,
         precision: ActivationPrecision,
-        most: usize,
+        max_plans: usize,
     ) -> Result<Vec<Plan>> {
         let mut plans = Vec::new();
         let (graph, parts) = operations.graph(cudnn)?;
         let parts = Arc::new(parts);
         for heuristic in [Heuristic::CUDNN_HEUR_MODE_A, Heuristic::CUDNN_HEUR_MODE_FALLBACK] {
             for config in proposals(&graph, heuristic)? {
-                if plans.len() == most {
+                if plans.len() == max_plans {
                     return Ok(plans);
                 }
                 if is_welcome(&config, precision)? {
@@ -109,7 +109,7 @@ impl Plan {
         plan.get(Name::CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, Type::CUDNN_TYPE_INT64, &mut workspace)?;
         let workspace = workspace[0].max(0) as usize;
         let plan = Plan { plan, workspace, _config: config, _parts: parts.clone() };
-        Ok((workspace <= MOST_WORKSPACE).then_some(plan))
+        Ok((workspace <= MAX_WORKSPACE).then_some(plan))
     }
 
     /// Queues it. Names and addresses of the operands, and the address of `workspace` bytes.
@@ -160,7 +160,7 @@ fn data_type(precision: ActivationPrecision) -> sys::cudnnDataType_t {
 
 /// What the library proposes, best guess first.
 fn proposals(graph: &Descriptor, heuristic: Heuristic) -> Result<Vec<Descriptor>> {
-    const MOST: usize = 32;
+    const MAX_CONFIGS: usize = 32;
     let search = Descriptor::new(Kind::CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR)?;
     search.set_one(Name::CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph)?;
     search.set(Name::CUDNN_ATTR_ENGINEHEUR_MODE, Type::CUDNN_TYPE_HEUR_MODE, &[heuristic])?;
@@ -168,7 +168,7 @@ fn proposals(graph: &Descriptor, heuristic: Heuristic) -> Result<Vec<Descriptor>
         return Ok(Vec::new()); // no proposals at all
     }
     let new = |_| Descriptor::new(Kind::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    let mut configs = (0..MOST).map(new).collect::<Result<Vec<Descriptor>>>()?;
+    let mut configs = (0..MAX_CONFIGS).map(new).collect::<Result<Vec<Descriptor>>>()?;
     let mut raw: Vec<_> = configs.iter().map(|config| config.0).collect();
     let count =
         search.get(Name::CUDNN_ATTR_ENGINEHEUR_RESULTS, Type::CUDNN_TYPE_BACKEND_DESCRIPTOR, &mut raw)?;
@@ -220,7 +220,8 @@ impl Descriptor {
 
     /// `T` must be what `of` stands for in C.
     fn set<T>(&self, name: Name, of: Type, values: &[T]) -> Result<()> {
-        let (count, values) = (values.len() as i64, values.as_ptr().cast::<c_void>());
+        let count = values.len() as i64;
+        let values = values.as_ptr().cast::<c_void>();
         // SAFETY: `values` holds `count` values of the type; the library copies them.
         checked(unsafe { sys::cudnnBackendSetAttribute(self.0, name, of, count, values) })
     }
@@ -236,7 +237,8 @@ impl Descriptor {
 
     /// Fills `values` as far as there are any; how many came.
     fn get<T>(&self, name: Name, of: Type, values: &mut [T]) -> Result<usize> {
-        let (capacity, mut count) = (values.len() as i64, 0);
+        let capacity = values.len() as i64;
+        let mut count = 0;
         let values = values.as_mut_ptr().cast::<c_void>();
         // SAFETY: `values` has space for as many values of the type as it says.
         checked(unsafe { sys::cudnnBackendGetAttribute(self.0, name, of, capacity, &mut count, values) })?;

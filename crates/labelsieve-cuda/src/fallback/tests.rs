@@ -95,9 +95,10 @@ fn what_a_device_has_finished_is_kept_and_the_rest_is_scored_once_on_the_cpu() {
             })
             .unwrap();
         for (job, relevance) in scored.iter().enumerate() {
-            match job < after {
-                true => assert!(relevance.noisy().iter().all(|&r| r == BY_DEVICE), "job {job} of {after}"),
-                false => assert_eq!(*relevance, on_cpu[job], "job {job} of {after}"),
+            if job < after {
+                assert!(relevance.noisy().iter().all(|&r| r == BY_DEVICE), "job {job} of {after}")
+            } else {
+                assert_eq!(*relevance, on_cpu[job], "job {job} of {after}")
             }
         }
         let each_once: Vec<Vec<Relevance>> = scored.into_iter().map(|relevance| vec![relevance]).collect();
@@ -133,7 +134,8 @@ fn graphs_and_classifiers_are_made_on_the_cpu_and_a_reason_is_told_once() {
         let pool = engine.pool(&Method::gcn(), noisy.clone()).unwrap();
         assert!(pool.ready_graph(50) == Cpu.pool(&Method::gcn(), noisy.clone()).unwrap().ready_graph(50));
     }
-    let (clean, ones) = (features(3, 4), vec![1.0; 40]);
+    let clean = features(3, 4);
+    let ones = vec![1.0; 40];
     let classes = [
         WeightedClass::new(&clean, &noisy, &ones).unwrap(),
         WeightedClass::new(&noisy, &clean, &ones[..3]).unwrap(),
@@ -174,7 +176,8 @@ impl Learners for FailingLearners {
             return Err(failure());
         }
         let inner = labelsieve_networks::CpuLearners.learner(network, snapshot)?;
-        let (at_call, is_lost) = (self.at_call, self.is_lost);
+        let at_call = self.at_call;
+        let is_lost = self.is_lost;
         Ok(Box::new(FailingLearner { inner, calls: AtomicUsize::new(0), at_call, is_lost }))
     }
 }
@@ -284,9 +287,10 @@ fn a_device_that_is_lost_ends_a_training_with_its_first_error_but_not_before_one
     for (at_call, survives) in [(1, true), (2, true), (3, false), (5, false)] {
         let first = FailingLearners { at_call, is_lost: true };
         let found = learn(&FallbackLearners { first, notices: Heard::default().notices() });
-        match survives {
-            true => assert_eq!(found, learn(&labelsieve_networks::CpuLearners), "lost at call {at_call}"),
-            false => assert_eq!(found, Err(failure()), "lost at call {at_call}"),
+        if survives {
+            assert_eq!(found, learn(&labelsieve_networks::CpuLearners), "lost at call {at_call}")
+        } else {
+            assert_eq!(found, Err(failure()), "lost at call {at_call}")
         }
     }
 }

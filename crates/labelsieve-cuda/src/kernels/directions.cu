@@ -3,7 +3,7 @@
 // P holds p orthonormal directions. A row x becomes Px and r, the length of what is left, |x − PᵀPx|. Then
 // x·y ≤ Px·Py + r s: one product of p + 1 numbers bounds a similarity from above.
 
-#define MOST_DIRECTIONS 128
+#define MAX_DIRECTIONS 128
 
 // Random signs, to start from.
 extern "C" __global__ void random_signs(float* values, uint count) {
@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(1024) trace_and_square(const float*
 // banks. A direction that the earlier ones span is given up: its column of L and 1 / Lᵢᵢ are 0.
 extern "C" __global__ void __launch_bounds__(1024) cholesky(float* matrix, uint p, float* inverse_diagonal) {
     extern __shared__ float l[]; // p × p, columns not yet divided by their pivot's root
-    __shared__ float lengths[MOST_DIRECTIONS], inverses[MOST_DIRECTIONS];
+    __shared__ float lengths[MAX_DIRECTIONS], inverses[MAX_DIRECTIONS];
     uint row = threadIdx.x % 128, part = threadIdx.x / 128;
     for (uint i = threadIdx.x; i < p * p; i += 1024) l[i] = matrix[i];
     __syncthreads();

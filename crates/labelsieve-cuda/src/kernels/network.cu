@@ -22,7 +22,7 @@
 #define ROWS 128  // rows that a block of `forward` takes, columns of X that one of `backward` does
 #define SLICE 32  // columns of X that lie together, high halves before low ones; rows that `backward` fetches at a time
 #define CHUNK 8   // cells that a block takes
-#define MOST_CELLS 32
+#define MAX_CELLS 32
 #define OWN 0x80000000u // in the job of a tile: the cell's own rows
 #define NOBODY 0xffffffffu
 #define X_SCALE 16384.0f
@@ -67,7 +67,7 @@ struct Group {
     ushort* active;
     uint* gradients;
     uint n, dim, width, slots, n_chunks, slab;
-    uint cells[MOST_CELLS]; // in each slot
+    uint cells[MAX_CELLS]; // in each slot
 };
 
 struct Tile { uint job, index; };
@@ -401,7 +401,7 @@ __device__ __forceinline__ float row_probability(const Group& group, const Cell&
 // sum; `total` gets the sum of the tile for each cell.
 template <typename Row, typename Sum>
 __device__ __forceinline__ void sparse_block(Tile tile, const Group* groups, const Cell* cells, bool forwards, Row each, Sum total) {
-    __shared__ double sums[32][MOST_CELLS];
+    __shared__ double sums[32][MAX_CELLS];
     bool own = tile.job & OWN;
     const Group& group = own ? groups[cells[tile.job & ~OWN].group] : groups[tile.job];
     uint slots = group.slots;

@@ -132,14 +132,21 @@ impl Head {
         n_images: usize,
     ) -> Result<u64> {
         let Queue { stream, kernels, .. } = queue;
-        let (n, k, dim, batch) = (n_images, self.n_classes, self.dim, &self.batch);
+        let n = n_images;
+        let k = self.n_classes;
+        let dim = self.dim;
+        let batch = &self.batch;
         let weights = at(&parameters.values) + 4 * self.weights as u64;
         let weight_gradients = at(&parameters.gradients) + 4 * self.weights as u64;
         let scale = at(&parameters.values) + 4 * self.scale as u64;
         let scale_gradient = at(&parameters.gradients) + 4 * self.scale as u64;
-        let (unit, lengths) = (at(&batch.unit), at(&batch.lengths));
-        let (unit_weights, weight_lengths) = (at(&self.unit_weights), at(&self.weight_lengths));
-        let (cosines, outcomes, gradients) = (at(&batch.cosines), at(&batch.outcomes), at(&batch.gradients));
+        let unit = at(&batch.unit);
+        let lengths = at(&batch.lengths);
+        let unit_weights = at(&self.unit_weights);
+        let weight_lengths = at(&self.weight_lengths);
+        let cosines = at(&batch.cosines);
+        let outcomes = at(&batch.outcomes);
+        let gradients = at(&batch.gradients);
         let columns = dim as u32;
         launch!(stream, kernels.unit_rows, blocks(n, 128), at(&batch.features), columns, unit, lengths);
         launch!(stream, kernels.unit_rows, blocks(k, 128), weights, columns, unit_weights, weight_lengths);

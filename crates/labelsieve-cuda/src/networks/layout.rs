@@ -68,7 +68,9 @@ pub(super) struct Layout {
 
 impl Layout {
     pub fn new(network: &Network, n_classes: usize) -> Layout {
-        let (mut tensors, mut host_len, mut len) = (Vec::new(), 0, 0);
+        let mut tensors = Vec::new();
+        let mut host_len = 0;
+        let mut len = 0;
         for parameter in network.parameters(n_classes) {
             let shape = &parameter.shape;
             let kind = match parameter.role {
@@ -86,7 +88,8 @@ impl Layout {
                 Kind::Convolution { padded, places, .. } => shape[0] * padded * places,
                 _ => parameter.len(),
             };
-            let (host, device) = (host_len..host_len + parameter.len(), len..len + size);
+            let host = host_len..host_len + parameter.len();
+            let device = len..len + size;
             (host_len, len) = (host.end, device.end.next_multiple_of(ALIGNMENT));
             tensors.push(Tensor { node: parameter.node, role: parameter.role, kind, host, device });
         }
@@ -103,7 +106,8 @@ impl Layout {
     pub fn to_device(&self, host: &[f32]) -> Vec<f32> {
         let mut device = vec![0.0; self.len];
         for tensor in &self.tensors {
-            let (from, to) = (&host[tensor.host.clone()], &mut device[tensor.device.clone()]);
+            let from = &host[tensor.host.clone()];
+            let to = &mut device[tensor.device.clone()];
             match tensor.kind {
                 Kind::Convolution { n_in, padded, places } => {
                     each_weight(from.len(), n_in, padded, places, |h, d| to[d] = from[h]);
@@ -121,7 +125,8 @@ impl Layout {
     pub fn to_host(&self, device: &[f32]) -> Vec<f32> {
         let mut host = vec![0.0; self.host_len];
         for tensor in &self.tensors {
-            let (from, to) = (&device[tensor.device.clone()], &mut host[tensor.host.clone()]);
+            let from = &device[tensor.device.clone()];
+            let to = &mut host[tensor.host.clone()];
             match tensor.kind {
                 Kind::Convolution { n_in, padded, places } => {
                     each_weight(to.len(), n_in, padded, places, |h, d| to[h] = from[d]);
@@ -157,7 +162,9 @@ impl Layout {
 /// Calls `at(host, device)` for every weight of a convolution.
 fn each_weight(len: usize, n_in: usize, padded: usize, places: usize, mut at: impl FnMut(usize, usize)) {
     for host in 0..len {
-        let (out, input, place) = (host / (n_in * places), host / places % n_in, host % places);
+        let out = host / (n_in * places);
+        let input = host / places % n_in;
+        let place = host % places;
         at(host, (out * places + place) * padded + input);
     }
 }

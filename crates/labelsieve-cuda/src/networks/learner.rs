@@ -73,7 +73,8 @@ impl CudaLearner {
 
     fn checked(queue: Queue, network: &Network, snapshot: &Snapshot) -> Result<CudaLearner> {
         let layout = Layout::new(network, snapshot.n_classes);
-        let (schedule, element) = (Schedule::new(network, &layout)?, queue.precision.size());
+        let schedule = Schedule::new(network, &layout)?;
+        let element = queue.precision.size();
         let parameters = Parameters {
             values: queue.copy(&layout.to_device(&snapshot.values))?,
             momenta: queue.copy(&layout.to_device(&snapshot.momentum))?,
@@ -81,7 +82,8 @@ impl CudaLearner {
             weights: queue.zeros(layout.len * element)?,
             weight_gradients: queue.zeros(layout.len * element)?,
         };
-        let (mean, deviation) = (network.mean, network.deviation);
+        let mean = network.mean;
+        let deviation = network.deviation;
         let colours = Colours {
             factor: [0, 1, 2].map(|c| 1.0 / (255.0 * deviation[c])),
             offset: [0, 1, 2].map(|c| -mean[c] / deviation[c]),
@@ -128,7 +130,8 @@ impl CudaLearner {
 
     /// Queues the change of bytes into the numbers of images.
     fn normalise_pixels(&self, pixels: u64, n_images: usize, to: u64) -> Result<()> {
-        let (from, framed) = (self.network.input(), self.schedule.images[0]);
+        let from = self.network.input();
+        let framed = self.schedule.images[0];
         let n_pixels = n_images * framed.height * framed.width;
         let frame = Frame {
             height: from.height as u32,
@@ -138,7 +141,8 @@ impl CudaLearner {
             top: self.schedule.frame.top as u32,
             left: self.schedule.frame.left as u32,
         };
-        let (kernel, shape) = (&self.queue.kernels.normalise_images, threads(n_pixels));
+        let kernel = &self.queue.kernels.normalise_images;
+        let shape = threads(n_pixels);
         launch!(self.queue.stream, kernel, shape, pixels, n_pixels as u32, frame, self.colours, to);
         Ok(())
     }
@@ -146,7 +150,8 @@ impl CudaLearner {
     fn embed(&mut self, images: &Batch) -> Result<Vec<f32>> {
         let n_images = images.len();
         self.queue.stream.context().bind_to_thread()?;
-        let (plan, arena) = (&self.embedding.0, &mut self.embedding.1);
+        let plan = &self.embedding.0;
+        let arena = &mut self.embedding.1;
         arena.fit(&self.queue, &plan.buffers, n_images)?;
         self.head.fit(&self.queue, n_images)?;
         let parcel = self.staging.send(&self.queue.stream, images.pixels(), &[])?;
@@ -175,13 +180,15 @@ impl CudaLearner {
     fn learn(&mut self, images: &Batch, request: &Request) -> Result<()> {
         let n_images = images.len();
         self.queue.stream.context().bind_to_thread()?;
-        let (plan, arena) = (&self.learning.0, &mut self.learning.1);
+        let plan = &self.learning.0;
+        let arena = &mut self.learning.1;
         arena.fit(&self.queue, &plan.buffers, n_images)?;
         self.head.fit(&self.queue, n_images)?;
         let parcel = self.staging.send(&self.queue.stream, images.pixels(), &request.bytes)?;
         let first = self.learning.1.buffer(self.learning.0.images[0]);
         self.normalise_pixels(parcel.pixels, n_images, first)?;
-        let (plan, arena) = (&self.learning.0, &self.learning.1);
+        let plan = &self.learning.0;
+        let arena = &self.learning.1;
         let mut pass = Pass {
             queue: &self.queue,
             schedule: &self.schedule,
@@ -212,13 +219,15 @@ impl CudaLearner {
         let n_images = images.len();
         let request = Request::new(Targets { classes: &[], weights: &[], split: 0 }, sgd);
         self.queue.stream.context().bind_to_thread()?;
-        let (plan, arena) = (&self.learning.0, &mut self.learning.1);
+        let plan = &self.learning.0;
+        let arena = &mut self.learning.1;
         arena.fit(&self.queue, &plan.buffers, n_images)?;
         self.head.fit(&self.queue, n_images)?;
         let parcel = self.staging.send(&self.queue.stream, images.pixels(), &request.bytes)?;
         let first = self.learning.1.buffer(self.learning.0.images[0]);
         self.normalise_pixels(parcel.pixels, n_images, first)?;
-        let (plan, arena) = (&self.learning.0, &self.learning.1);
+        let plan = &self.learning.0;
+        let arena = &self.learning.1;
         let mut pass = Pass {
             queue: &self.queue,
             schedule: &self.schedule,
@@ -304,7 +313,8 @@ impl Learner for CudaLearner {
     }
 
     fn tally(&mut self) -> VisionResult<Tally> {
-        let (on_features, others) = (std::mem::take(&mut self.on_features), self.head.tally(&self.queue)?);
+        let on_features = std::mem::take(&mut self.on_features);
+        let others = self.head.tally(&self.queue)?;
         Ok(Tally {
             loss: on_features.loss + others.loss,
             correct: on_features.correct + others.correct,
@@ -315,7 +325,8 @@ impl Learner for CudaLearner {
 
     fn snapshot(&mut self) -> VisionResult<Snapshot> {
         let read = |values| Ok::<_, Error>(self.layout.to_host(&self.queue.read(values, self.layout.len)?));
-        let (values, momentum) = (read(&self.parameters.values)?, read(&self.parameters.momenta)?);
+        let values = read(&self.parameters.values)?;
+        let momentum = read(&self.parameters.momenta)?;
         Ok(Snapshot { n_classes: self.n_classes, values, momentum })
     }
 }

@@ -27,14 +27,15 @@ unsafe impl DeviceRepr for Spread {}
 const THREADS: usize = 256;
 
 /// Blocks of a launch: eight for each of 132 multiprocessors. More would only make more partial sums.
-const MOST_BLOCKS: usize = 1056;
+const MAX_BLOCKS: usize = 1056;
 
 impl Spread {
     fn new(n_images: usize, shape: Shape) -> Spread {
-        let (n_pixels, groups) = (n_images * shape.height * shape.width, shape.channels / 8);
+        let n_pixels = n_images * shape.height * shape.width;
+        let groups = shape.channels / 8;
         let lanes = (1 << groups.trailing_zeros()).min(32);
         let at_once = THREADS / lanes;
-        let n_blocks = (MOST_BLOCKS / (groups / lanes)).max(1);
+        let n_blocks = (MAX_BLOCKS / (groups / lanes)).max(1);
         let chunk = n_pixels.div_ceil(n_blocks).next_multiple_of(at_once).max(4 * at_once);
         let [n_pixels, channels, lanes, chunk] = [n_pixels, shape.channels, lanes, chunk].map(|n| n as u32);
         Spread { n_pixels, channels, lanes, chunk }
@@ -154,7 +155,7 @@ impl Tables {
     pub fn new(queue: &Queue, schedule: &Schedule) -> Result<Tables> {
         let table = || queue.zeros(schedule.table_len);
         let widest = schedule.images.iter().map(|image| image.channels).max().unwrap_or(0);
-        let partial = queue.zeros(2 * (MOST_BLOCKS * 256 + widest))?;
+        let partial = queue.zeros(2 * (MAX_BLOCKS * 256 + widest))?;
         Ok(Tables { batch: table()?, running: table()?, gradients: table()?, partial })
     }
 }
@@ -196,7 +197,9 @@ impl Pass<'_> {
                         self.weights(&self.parameters.weights, convolution.weights),
                         self.image(convolution.output),
                     ];
-                    let (queue, n, direction) = (self.queue, self.n_images, Direction::Forward);
+                    let queue = self.queue;
+                    let n = self.n_images;
+                    let direction = Direction::Forward;
                     self.convolutions.run(queue, number, convolution, n, direction, operands)?;
                 }
                 Work::Normalise(normalise) => match winners {
@@ -215,7 +218,8 @@ impl Pass<'_> {
         let Queue { stream, kernels, .. } = self.queue;
         let geometry = Depthwise::new(self.n_images, convolution);
         let shape = threads(self.n_images * convolution.to.len() / 8);
-        let (input, output) = (self.image(convolution.input), self.image(convolution.output));
+        let input = self.image(convolution.input);
+        let output = self.image(convolution.output);
         let weights = self.parameters.value(convolution.weights);
         launch!(stream, kernels.depthwise, shape, geometry, input, weights, output);
         Ok(())
@@ -225,8 +229,10 @@ impl Pass<'_> {
     fn depthwise_back(&self, convolution: &Convolution, gradients: u64, by_input: Option<u64>) -> Result<()> {
         let Queue { stream, kernels, .. } = self.queue;
         let geometry = Depthwise::new(self.n_images, convolution);
-        let (input, partial) = (self.image(convolution.input), at(&self.tables.partial));
-        let (spread, channels) = (Spread::new(self.n_images, convolution.to), convolution.to.channels);
+        let input = self.image(convolution.input);
+        let partial = at(&self.tables.partial);
+        let spread = Spread::new(self.n_images, convolution.to);
+        let channels = convolution.to.channels;
         let taps = convolution.kernel * convolution.kernel;
         for tap in (0..taps).step_by(2) {
             launch!(
@@ -261,8 +267,10 @@ impl Pass<'_> {
 
     /// The table of this batch; running statistics follow.
     fn measure(&self, normalise: &Normalise) -> Result<()> {
-        let (Queue { stream, kernels, .. }, parameters) = (self.queue, self.parameters);
-        let (spread, partial) = (Spread::new(self.n_images, normalise.from), at(&self.tables.partial));
+        let Queue { stream, kernels, .. } = self.queue;
+        let parameters = self.parameters;
+        let spread = Spread::new(self.n_images, normalise.from);
+        let partial = at(&self.tables.partial);
         launch!(stream, kernels.value_sums, spread.launch(), spread, self.image(normalise.input), partial);
         launch!(
             stream,
@@ -283,8 +291,10 @@ impl Pass<'_> {
     }
 
     fn normalise(&self, normalise: &Normalise, tables: u64, winners: Option<Winners>) -> Result<()> {
-        let (Queue { stream, kernels, .. }, table) = (self.queue, tables + 4 * normalise.table as u64);
-        let (input, output) = (self.image(normalise.input), self.image(normalise.output));
+        let Queue { stream, kernels, .. } = self.queue;
+        let table = tables + 4 * normalise.table as u64;
+        let input = self.image(normalise.input);
+        let output = self.image(normalise.output);
         let (low, high) = normalise.activation.range();
         let Some(pool) = normalise.pool else {
             let spread = Spread::new(self.n_images, normalise.from);
@@ -324,9 +334,11 @@ impl Pass<'_> {
     /// Rows of features out of the last image.
     pub fn read_features(&self, features: u64) -> Result<()> {
         let Queue { stream, kernels, .. } = self.queue;
-        let (image, shape) = (self.image(self.schedule.last), self.schedule.images[self.schedule.last]);
-        let (n, places, channels) =
-            (self.n_images as u32, (shape.height * shape.width) as u32, shape.channels as u32);
+        let image = self.image(self.schedule.last);
+        let shape = self.schedule.images[self.schedule.last];
+        let n = self.n_images as u32;
+        let places = (shape.height * shape.width) as u32;
+        let channels = shape.channels as u32;
         let (kernel, items) = match self.schedule.feature {
             Feature::Mean => (&kernels.mean_features, self.n_images * shape.channels / 8),
             Feature::Flatten => (&kernels.flatten_features, self.n_images * shape.len()),
@@ -339,8 +351,9 @@ impl Pass<'_> {
     pub fn spread_gradients(&self, feature_gradients: u64, to: usize) -> Result<()> {
         let Queue { stream, kernels, .. } = self.queue;
         let shape = self.schedule.images[self.schedule.last];
-        let (n, places, channels) =
-            (self.n_images as u32, (shape.height * shape.width) as u32, shape.channels as u32);
+        let n = self.n_images as u32;
+        let places = (shape.height * shape.width) as u32;
+        let channels = shape.channels as u32;
         let (kernel, items) = match self.schedule.feature {
             Feature::Mean => (&kernels.spread_mean_gradients, self.n_images * shape.len() / 8),
             Feature::Flatten => (&kernels.unflatten_gradients, self.n_images * shape.len()),
@@ -370,7 +383,9 @@ impl Pass<'_> {
                     self.depthwise_back(convolution, self.arena.buffer(gradients), input)?;
                 }
                 (Work::Convolution(convolution), &Backward::Convolution { gradients, input }) => {
-                    let (queue, n, gradients) = (self.queue, self.n_images, self.arena.buffer(gradients));
+                    let queue = self.queue;
+                    let n = self.n_images;
+                    let gradients = self.arena.buffer(gradients);
                     let weight_gradients =
                         self.weights(&self.parameters.weight_gradients, convolution.weights);
                     let operands = [self.image(convolution.input), weight_gradients, gradients];
@@ -393,11 +408,14 @@ impl Pass<'_> {
     fn normalise_back(&self, normalise: &Normalise, back: &Backward, winners: Option<Winners>) -> Result<()> {
         let &Backward::Normalise { gradients, second, keep, input } = back else { return Ok(()) };
         let Queue { stream, kernels, .. } = self.queue;
-        let (arena, (low, high)) = (self.arena, normalise.activation.range());
+        let arena = self.arena;
+        let (low, high) = normalise.activation.range();
         let table = at(&self.tables.batch) + 4 * normalise.table as u64;
         let gradient_table = at(&self.tables.gradients) + 4 * normalise.table as u64;
-        let (partial, x) = (at(&self.tables.partial), self.image(normalise.input));
-        let (gradients, second) = (arena.buffer(gradients), second.map_or(0, |second| arena.buffer(second)));
+        let partial = at(&self.tables.partial);
+        let x = self.image(normalise.input);
+        let gradients = arena.buffer(gradients);
+        let second = second.map_or(0, |second| arena.buffer(second));
         // Behind a max-pool only winners have gradients, and what they were is remembered.
         let summed = Spread::new(self.n_images, normalise.to);
         let summed_x = winners.map_or(x, |winners| arena.buffer(winners.values));
@@ -435,8 +453,8 @@ impl Pass<'_> {
         match (normalise.pool, winners) {
             (Some(pool), Some(winners)) => {
                 let windows = Windows::new(self.n_images, normalise.from, normalise.to, pool);
-                let (shape, places) =
-                    (threads(self.n_images * normalise.from.len() / 8), arena.buffer(winners.places));
+                let shape = threads(self.n_images * normalise.from.len() / 8);
+                let places = arena.buffer(winners.places);
                 launch!(
                     stream,
                     kernels.pool_input_gradients,
@@ -483,7 +501,7 @@ mod tests {
                 let spread = Spread::new(n_images, Shape { channels, height: side, width: side });
                 assert!(spread.n_chunks() * spread.chunk >= spread.n_pixels);
                 assert!((spread.n_chunks() - 1) * spread.chunk < spread.n_pixels);
-                assert!(spread.n_chunks() as usize * channels <= MOST_BLOCKS * 256 + channels);
+                assert!(spread.n_chunks() as usize * channels <= MAX_BLOCKS * 256 + channels);
                 assert_eq!(channels as u32 / 8 % spread.lanes, 0);
             }
         }

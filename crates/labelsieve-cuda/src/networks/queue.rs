@@ -73,7 +73,8 @@ impl Queue {
         out: u64,
         (m, n, k): (usize, usize, usize),
     ) -> Result<()> {
-        let (one, zero) = (1f32, 0f32);
+        let one = 1f32;
+        let zero = 0f32;
         let stride = |side, rows, columns| if side == Side::Along { columns } else { rows } as i32;
         // SAFETY: the addresses are buffers of the callers' shapes; the scalars are read before the call returns. cuBLAS
         // counts columns first, so it is asked for the transposed product of the transposed operands.
@@ -228,7 +229,8 @@ mod tests {
         ] {
             let network = architecture.network(size, size, Stem::for_images(size, size)).unwrap();
             let schedule = Schedule::new(&network, &Layout::new(&network, 0)).unwrap();
-            let (mut first, mut best) = (0.0, 0.0);
+            let mut first = 0.0;
+            let mut best = 0.0;
             for work in &schedule.work {
                 let Work::Convolution(Convolution {
                     from,

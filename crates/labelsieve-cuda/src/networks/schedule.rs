@@ -136,8 +136,10 @@ impl Builder<'_> {
         let start = |role| self.layout.start(Some(position), role);
         let image = match node.layer {
             Layer::Convolution { kernel, stride, padding } => {
-                let (input, weights) = (self.image(node, node.input)?, start(Role::Convolution));
-                let (from, to) = (self.images[input], node.shape);
+                let input = self.image(node, node.input)?;
+                let weights = start(Role::Convolution);
+                let from = self.images[input];
+                let to = node.shape;
                 let padding = match (node.input, is_symmetric(node)) {
                     (_, true) => padding,
                     (Value::Image, false) => Padding::of(0), // the zeros are part of the image
@@ -158,8 +160,10 @@ impl Builder<'_> {
                 Some(output)
             }
             Layer::Depthwise { kernel, stride, padding } => {
-                let (input, weights) = (self.image(node, node.input)?, start(Role::Depthwise));
-                let (from, to) = (self.images[input], node.shape);
+                let input = self.image(node, node.input)?;
+                let weights = start(Role::Depthwise);
+                let from = self.images[input];
+                let to = node.shape;
                 if !from.channels.is_multiple_of(8) || input == 0 {
                     return Err(unsupported(node, "a number of channels that is no multiple of eight"));
                 }
@@ -179,12 +183,14 @@ impl Builder<'_> {
                 Some(output)
             }
             Layer::Normalise { add, activation } => {
-                let (scale, shift) = (start(Role::Scale), start(Role::Shift));
-                let (running_mean, running_variance) =
-                    (start(Role::RunningMean), start(Role::RunningVariance));
+                let scale = start(Role::Scale);
+                let shift = start(Role::Shift);
+                let running_mean = start(Role::RunningMean);
+                let running_variance = start(Role::RunningVariance);
                 let input = self.image(node, node.input)?;
                 let add = add.map(|add| self.image(node, add)).transpose()?;
-                let (from, table) = (self.images[input], self.table_len);
+                let from = self.images[input];
+                let table = self.table_len;
                 if !from.channels.is_multiple_of(8) || input == 0 {
                     return Err(unsupported(node, "a number of channels that is no multiple of eight"));
                 }
@@ -230,7 +236,8 @@ fn is_symmetric(node: &Node) -> bool {
     let Layer::Convolution { kernel, stride, padding } = node.layer else { return true };
     let count =
         |size: usize, zeros: usize| (size + 2 * zeros).checked_sub(kernel).map(|rest| rest / stride + 1);
-    let (from, to) = (node.input_shape, node.shape);
+    let from = node.input_shape;
+    let to = node.shape;
     padding.top == padding.left
         && count(from.height, padding.top) == Some(to.height)
         && count(from.width, padding.left) == Some(to.width)

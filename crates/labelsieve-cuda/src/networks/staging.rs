@@ -47,7 +47,8 @@ impl Staging {
 
     /// Sends `pixels` and `rest`; what is queued on `stream` afterwards finds them there.
     pub fn send(&mut self, stream: &Arc<CudaStream>, pixels: &[u8], rest: &[u8]) -> Result<Parcel> {
-        let (number, start) = (self.next, pixels.len().next_multiple_of(16));
+        let number = self.next;
+        let start = pixels.len().next_multiple_of(16);
         self.next = 1 - number;
         let turn = ready(&mut self.turns[number], &self.copies, stream, start + rest.len())?;
         let host = turn.host.as_mut_slice()?;

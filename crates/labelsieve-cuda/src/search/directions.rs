@@ -25,7 +25,7 @@ const SAMPLE: usize = 8192;
 const ROUNDS: usize = 4;
 /// (Σλ)² / Σλ² of the second moments: so many directions of equal weight would hold all. Features of two networks have 15
 /// and 48. From here on, what the leading ones leave is too long to say anything.
-const MOST_SPREAD: f32 = 100.0;
+const MAX_SPREAD: f32 = 100.0;
 /// Coordinates are summed over so many numbers at a time, because the error of a sum grows with its length.
 const SUMMED: usize = 64;
 /// Rows whose coordinates are made at a time.
@@ -78,14 +78,14 @@ const LARGEST_DEVIATION: f32 = 0.02;
 impl Directions {
     /// Memory that finding and using them takes, rows along them not counted.
     pub fn bytes(dim: usize) -> usize {
-        const MOST_WIDTH: usize = 128;
-        4 * (dim * dim + MOST_WIDTH * (3 * dim + 2 * MOST_WIDTH + AT_ONCE))
+        const MAX_WIDTH: usize = 128;
+        4 * (dim * dim + MAX_WIDTH * (3 * dim + 2 * MAX_WIDTH + AT_ONCE))
     }
 
     /// The leading directions of `rows`, 127 at most; none where the rows fill too many.
     pub fn new(gpu: &Gpu, rows: &Rows) -> Result<Option<Directions>> {
         let moments = second_moments(gpu, rows)?;
-        if spread(gpu, &moments, rows.dim)? > MOST_SPREAD {
+        if spread(gpu, &moments, rows.dim)? > MAX_SPREAD {
             return Ok(None);
         }
         let directions = Directions::from_moments(gpu, &moments, rows.dim)?;
@@ -106,7 +106,8 @@ impl Directions {
             n as u32
         );
         for _ in 0..ROUNDS {
-            let (all, some) = (Plain(Matrix::new(moments, dim)), Plain(directions.matrix()));
+            let all = Plain(Matrix::new(moments, dim));
+            let some = Plain(directions.matrix());
             product(gpu, Arithmetic::True, all, some, (dim, count, dim), 0.0, Matrix::new(&products, dim))?;
             directions.orthonormalise(gpu, &products)?;
         }
@@ -122,7 +123,8 @@ impl Directions {
 
     /// Orthonormal directions that span what the rows of `from` do, by Cholesky's factors of their products.
     fn orthonormalise(&mut self, gpu: &Gpu, from: &CudaSlice<f32>) -> Result<()> {
-        let (p, dim) = (self.count, self.dim);
+        let p = self.count;
+        let dim = self.dim;
         let products = gpu.buffer(p * p)?;
         let inverse_diagonal = gpu.buffer::<f32>(p)?;
         let rows = Matrix::new(from, dim);
@@ -279,7 +281,8 @@ impl Errors {
 
 /// XᵀX of a sample of the rows, every so many.
 pub(super) fn second_moments(gpu: &Gpu, rows: &Rows) -> Result<CudaSlice<f32>> {
-    let (dim, n) = (rows.dim, rows.n.min(SAMPLE));
+    let dim = rows.dim;
+    let n = rows.n.min(SAMPLE);
     let moments = gpu.buffer(dim * dim)?;
     let sample = Matrix { address: rows.address(), stride: rows.stride * (rows.n / n) };
     product(
@@ -294,7 +297,7 @@ pub(super) fn second_moments(gpu: &Gpu, rows: &Rows) -> Result<CudaSlice<f32>> {
     Ok(moments)
 }
 
-/// See [`MOST_SPREAD`]; infinite for rows of zeros.
+/// See [`MAX_SPREAD`]; infinite for rows of zeros.
 fn spread(gpu: &Gpu, moments: &CudaSlice<f32>, dim: usize) -> Result<f32> {
     let sums = gpu.buffer::<f32>(2)?;
     launch!(gpu.stream, gpu.kernels.trace_and_square, blocks(1, 1024), at(moments), dim as u32, at(&sums));
@@ -328,7 +331,9 @@ fn product(
         Plain(matrix) => (CUBLAS_OP_N, matrix),
         Transposed(matrix) => (CUBLAS_OP_T, matrix),
     };
-    let ((turn_a, a), (turn_b, b), one) = (parts(a), parts(b), 1f32);
+    let (turn_a, a) = parts(a);
+    let (turn_b, b) = parts(b);
+    let one = 1f32;
     let float = blas::cudaDataType::CUDA_R_32F;
     let compute = match arithmetic {
         Arithmetic::True => blas::cublasComputeType_t::CUBLAS_COMPUTE_32F_PEDANTIC,

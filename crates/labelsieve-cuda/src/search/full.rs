@@ -42,7 +42,8 @@ pub(super) fn search(
     chosen: Option<Chosen>,
     lists: &Lists,
 ) -> Result<()> {
-    let (width, margin) = (lists.width, screen.margin);
+    let width = lists.width;
+    let margin = screen.margin;
     let pass = Pass { gpu, rows, screen, chosen, n_columns: rows.n, column_step: 1, width, margin };
     pass.run(|block, first_row, n_rows| {
         launch!(
@@ -96,14 +97,15 @@ impl Pass<'_> {
     pub fn run(&self, finish: impl Fn(&Block, usize, usize) -> Result<()>) -> Result<()> {
         let gpu = self.gpu;
         let n = self.chosen.map_or(self.rows.n, |chosen| chosen.n);
-        let (tile_rows, tile_columns) =
-            (TILE_ROWS.min(n), TILE_COLUMNS.min(self.n_columns.next_multiple_of(8)));
+        let tile_rows = TILE_ROWS.min(n);
+        let tile_columns = TILE_COLUMNS.min(self.n_columns.next_multiple_of(8));
         let new_block = |which| self.new_block(which, tile_rows, tile_columns);
         let blocks = [new_block(0)?, new_block(1)?];
         let ready = gpu.stream.record_event(None)?;
         blocks.iter().try_for_each(|block| block.stream.wait(&ready))?;
         for (b, first_row) in (0..n).step_by(tile_rows).enumerate() {
-            let (block, n_rows) = (&blocks[b % 2], tile_rows.min(n - first_row));
+            let block = &blocks[b % 2];
+            let n_rows = tile_rows.min(n - first_row);
             let halves = self.halves(block, first_row, n_rows)?;
             for first_column in (0..self.n_columns).step_by(tile_columns) {
                 let columns = (first_column, tile_columns.min(self.n_columns - first_column));
@@ -196,8 +198,10 @@ impl Pass<'_> {
         block: &Block,
         tile_columns: usize,
     ) -> Result<()> {
-        let (one, zero) = (1f32, 0f32);
-        let (stride, half) = (self.screen.stride, blas::cudaDataType::CUDA_R_16F);
+        let one = 1f32;
+        let zero = 0f32;
+        let stride = self.screen.stride;
+        let half = blas::cudaDataType::CUDA_R_16F;
         let columns = at(&self.screen.halves) + (first_column * self.column_step * stride * 2) as u64;
         // SAFETY: cuBLAS counts columns first, so our row-major blocks are its transposed ones; both lie inside their
         // buffers, and n_rows × tile_columns scores fit the block's. The scalars are read before the call returns.

@@ -18,7 +18,7 @@ use crate::gpu::Gpu;
 use crate::rows::Rows;
 
 /// The most neighbours a row can ask for; candidates beyond twice that many are measured early.
-pub(crate) const MOST_NEIGHBOURS: usize = 256;
+pub(crate) const MAX_NEIGHBOURS: usize = 256;
 
 /// Candidate slots per row, as in the kernel files.
 const CAPACITY: usize = 512;

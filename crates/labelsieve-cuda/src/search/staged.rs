@@ -19,15 +19,15 @@ use crate::kernels::pairs_shared;
 use crate::rows::Rows;
 
 /// With fewer rows the directions cost more than they save.
-const LEAST_ROWS: usize = 40_000;
+const MIN_ROWS: usize = 40_000;
 /// Longer lists of neighbours would need longer lists of survivors.
-const MOST_NEIGHBOURS: usize = 64;
+const MAX_NEIGHBOURS: usize = 64;
 
 /// Rows and columns of the pairs by which the number of directions is chosen.
 const PROBES: usize = 256;
 const PROBED: usize = 2048;
 /// The most survivors per row, on average, that may pay: most lists are too short then.
-const MOST_SURVIVORS: f64 = 800.0;
+const MAX_SURVIVORS: f64 = 800.0;
 
 /// Scores of a sample that a floor is guessed from.
 const SAMPLED_SCORES: usize = 32;
@@ -76,13 +76,13 @@ unsafe impl DeviceRepr for AgainAddresses {}
 
 /// Whether to look for directions at all.
 pub(super) fn may_pay(n: usize, dim: usize, width: usize) -> bool {
-    n >= LEAST_ROWS && (128..=8192).contains(&dim) && width <= MOST_NEIGHBOURS
+    n >= MIN_ROWS && (128..=8192).contains(&dim) && width <= MAX_NEIGHBOURS
 }
 
 /// Memory for `n` rows of `dim` numbers, at most.
 pub(super) fn bytes(n: usize, dim: usize) -> usize {
-    const MOST_WIDTH: usize = 128;
-    let leads = 3 * MOST_WIDTH * 2; // as they come, in order, and once more for a second try
+    const MAX_WIDTH: usize = 128;
+    let leads = 3 * MAX_WIDTH * 2; // as they come, in order, and once more for a second try
     let floors_and_ids = 11 * 4;
     n * (CAPACITY * 4 + leads + floors_and_ids) + Directions::bytes(dim)
 }
@@ -96,12 +96,14 @@ pub(super) fn choose(
     width: usize,
 ) -> Result<Option<usize>> {
     const LIKELY_MARGIN: f32 = 1e-3;
-    let (probe_step, sample_step) = (rows.n / PROBES, rows.n / PROBED);
+    let probe_step = rows.n / PROBES;
+    let sample_step = rows.n / PROBED;
     let ids: Vec<u32> = (0..PROBES).map(|probe| (probe * probe_step) as u32).collect();
     let ids = gpu.copy(&ids)?;
     let floors = guess(gpu, rows, screen, Some(Chosen { ids: &ids, n: PROBES }), width)?;
     let p = directions.count;
-    let (probes, sample) = (gpu.buffer(PROBES * p)?, gpu.buffer(p * PROBED)?);
+    let probes = gpu.buffer(PROBES * p)?;
+    let sample = gpu.buffer(p * PROBED)?;
     directions.coordinates(gpu, rows, (0, PROBES, probe_step), (p, p), &probes)?;
     directions.turned_coordinates(gpu, rows, (PROBED, sample_step), &sample)?;
     let counts = gpu.zeros::<u32>(3)?;
@@ -124,7 +126,7 @@ pub(super) fn choose(
     for (p, count) in [63, 95, 127].into_iter().zip(counts) {
         let survivors = survivors(count);
         let cost = staged_cost(rows.n, p, survivors);
-        if p <= directions.count && survivors <= MOST_SURVIVORS && cost < best.0 {
+        if p <= directions.count && survivors <= MAX_SURVIVORS && cost < best.0 {
             best = (cost, Some(p));
         }
     }
@@ -160,7 +162,8 @@ pub(super) fn search(
     let stage =
         Stage { gpu, rows, lists, survivors: gpu.buffer(n * CAPACITY)?, spare: &floors.spare, leads: &leads };
     let ordered = Ordered::new(gpu, &leads, &floors.guess, n)?;
-    let (again, rest) = (Again::new(gpu, n)?, Again::new(gpu, n)?);
+    let again = Again::new(gpu, n)?;
+    let rest = Again::new(gpu, n)?;
     stage.run(ordered.side(n), ordered.side(n), Mirrored::Yes, Some(&again), &rest)?;
     let n_again = again.len(gpu)?;
     if n_again > 0 {
@@ -220,7 +223,8 @@ struct Ordered {
 impl Ordered {
     fn new(gpu: &Gpu, leads: &Leads, guess: &CudaSlice<f32>, n: usize) -> Result<Ordered> {
         let steps = gpu.zeros::<u32>(FLOOR_STEPS)?;
-        let (ids, floors) = (gpu.buffer::<u32>(n)?, gpu.buffer::<f32>(n)?);
+        let ids = gpu.buffer::<u32>(n)?;
+        let floors = gpu.buffer::<f32>(n)?;
         let all = blocks(n.div_ceil(256), 256);
         launch!(gpu.stream, gpu.kernels.count_steps, all, at(guess), n as u32, leads.margin, at(&steps));
         launch!(gpu.stream, gpu.kernels.start_steps, blocks(1, 1024), at(&steps));
@@ -244,7 +248,8 @@ impl Ordered {
 }
 
 fn gather(gpu: &Gpu, leads: &Leads, ids: &CudaSlice<u32>, n: usize) -> Result<CudaSlice<u16>> {
-    let (words, gathered) = (leads.width / 8, gpu.buffer(n * leads.width)?);
+    let words = leads.width / 8;
+    let gathered = gpu.buffer(n * leads.width)?;
     launch!(
         gpu.stream,
         gpu.kernels.gather_rows,
@@ -285,7 +290,8 @@ impl Stage<'_> {
         again: Option<&Again>,
         rest: &Again,
     ) -> Result<()> {
-        let (gpu, n) = (self.gpu, rows.n as usize);
+        let gpu = self.gpu;
+        let n = rows.n as usize;
         let counts = gpu.zeros::<u32>(n)?;
         let survivors = SurvivorLists { ids: at(&self.survivors), counts: at(&counts) };
         let segments = (columns.n as usize).div_ceil(SEGMENT) as u32;

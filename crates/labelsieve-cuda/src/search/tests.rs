@@ -9,9 +9,11 @@ use crate::rows::Staging;
 
 /// Rows whose spread falls by direction, λ ∝ 1 / (1 + k)^power, around `centres` centres.
 fn rows(n: usize, dim: usize, power: f32, centres: u64) -> Vec<f32> {
-    let (own, centre) = (Stream::new(n as u64), Stream::new(9));
+    let own = Stream::new(n as u64);
+    let centre = Stream::new(9);
     let value = |i: usize| {
-        let (row, k) = (i / dim, i % dim);
+        let row = i / dim;
+        let k = i % dim;
         let of_centre =
             centre.branch(own.branch(1).below(row as u64, centres as usize) as u64).normal(k as u64);
         (own.normal(i as u64) + of_centre) * (1.0 + k as f32).powf(-power / 2.0)
@@ -27,7 +29,8 @@ fn gpu_or_skip() -> Option<Gpu> {
 fn staged(gpu: &Gpu, features: &Features, p: usize, count: usize) -> (Rows, Lists) {
     let rows = Staging::new(gpu).unwrap().upload(gpu, features).unwrap();
     let width = count.min(rows.n - 1);
-    let (indices, similarities) = (gpu.buffer(rows.n * width).unwrap(), gpu.buffer(rows.n * width).unwrap());
+    let indices = gpu.buffer(rows.n * width).unwrap();
+    let similarities = gpu.buffer(rows.n * width).unwrap();
     let lists = Lists { indices, similarities, width };
     let screen = Screen::new(gpu, &rows).unwrap();
     let directions = {
@@ -58,7 +61,8 @@ fn check(gpu: &Gpu, name: &str, features: &Features, p: usize, count: usize) {
         let list = i * lists.width..(i + 1) * lists.width;
         (i, &found.0[list.clone()], &found.1[list.clone()], exact.of(i))
     });
-    let (n, dim) = (features.len(), features.dim());
+    let n = features.len();
+    let dim = features.dim();
     assert!(
         wrong.is_empty(),
         "{name}: {n} × {dim}, {p} directions, {count} neighbours: {} rows are wrong, first {first:?}",
@@ -90,7 +94,8 @@ fn stages_find_the_neighbours_of_the_exact_search_bit_for_bit() {
 #[test]
 fn stages_order_duplicates_and_zeros_as_the_exact_search_does() {
     let Some(gpu) = gpu_or_skip() else { return };
-    let (n, dim) = (5003, 256);
+    let n = 5003;
+    let dim = 256;
     let steep = rows(n, dim, 2.0, 30);
     let row = |i: usize| steep[i * dim..(i + 1) * dim].iter().copied();
     let with = |source: &dyn Fn(usize) -> Option<usize>| {
@@ -112,7 +117,8 @@ fn stages_order_duplicates_and_zeros_as_the_exact_search_does() {
 #[test]
 fn many_rows_have_the_same_neighbours_in_stages_and_in_full() {
     let Some(gpu) = gpu_or_skip() else { return };
-    let (n, dim) = (150_001, 256);
+    let n = 150_001;
+    let dim = 256;
     let features = Features::new(rows(n, dim, 2.0, 40), dim).unwrap();
     let (rows, by_stages) = staged(&gpu, &features, 63, 50);
     let in_full =

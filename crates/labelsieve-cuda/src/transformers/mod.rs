@@ -28,7 +28,7 @@ use crate::networks::ActivationPrecision;
 use crate::networks::staging::Staging;
 
 /// The widest head that our own attention holds.
-const MOST_HEAD: usize = 128;
+const MAX_HEAD: usize = 128;
 
 /// Queries that a block of our own attention answers.
 const QUERIES_PER_BLOCK: usize = 16;
@@ -124,7 +124,8 @@ impl CudaOperations {
     fn normalise_rows(&self, norm: &DeviceNorm, n_rows: usize, from: u64, to: u64) -> Result<()> {
         let (weight, bias) = norm.addresses();
         let shape = blocks(n_rows.div_ceil(THREADS / 32), THREADS);
-        let (n_rows, width) = (n_rows as u32, norm.width as u32);
+        let n_rows = n_rows as u32;
+        let width = norm.width as u32;
         let kernel = &self.kernels.normalise_rows;
         launch!(self.stream, kernel, shape, n_rows, width, from, weight, bias, norm.eps, to);
         Ok(())
@@ -159,13 +160,15 @@ impl CudaOperations {
         rows: &mut DeviceRows,
     ) -> Result<()> {
         let normal = self.normalised(norm, rows)?;
-        let (mut hidden, mut gated) = (std::mem::take(&mut self.hidden), std::mem::take(&mut self.gated));
+        let mut hidden = std::mem::take(&mut self.hidden);
+        let mut gated = std::mem::take(&mut self.gated);
         match mlp.kind {
             Mlp::Plain(Activation::GeluTanh) => self.product(Then::Gelu, &mlp.first, &normal, &mut hidden)?,
             Mlp::Plain(activation) => {
                 self.product(Then::Store, &mlp.first, &normal, &mut hidden)?;
                 let n = hidden.rows * hidden.stride();
-                let (shape, kind) = (eights(n), number_of(activation));
+                let shape = eights(n);
+                let kind = number_of(activation);
                 launch!(self.stream, self.kernels.activate, shape, n as u64, kind, hidden.address());
             }
             Mlp::Gated(activation) => {
@@ -175,9 +178,12 @@ impl CudaOperations {
                 }
                 self.product(Then::Store, &mlp.first, &normal, &mut hidden)?;
                 gated.resize(&self.stream, (hidden.rows, width), self.precision)?;
-                let (shape, kind) = (eights(hidden.rows * width), number_of(activation));
-                let (n_rows, columns) = (hidden.rows as u32, width as u32);
-                let (from, to) = (hidden.address(), gated.address());
+                let shape = eights(hidden.rows * width);
+                let kind = number_of(activation);
+                let n_rows = hidden.rows as u32;
+                let columns = width as u32;
+                let from = hidden.address();
+                let to = gated.address();
                 launch!(self.stream, self.kernels.gate_rows, shape, n_rows, columns, kind, from, to);
             }
         }
@@ -219,9 +225,9 @@ impl CudaOperations {
                 return plan.run(&self.cudnn, operands, workspace);
             }
         }
-        if problem.head > MOST_HEAD {
+        if problem.head > MAX_HEAD {
             return Err(Error::Failed(format!(
-                "heads of {} numbers, expected up to {MOST_HEAD}",
+                "heads of {} numbers, expected up to {MAX_HEAD}",
                 problem.head
             )));
         }
@@ -255,14 +261,16 @@ impl CudaOperations {
         out: &mut DeviceRows,
     ) -> Result<()> {
         let &Attention { tokens, queries, heads, mask, rotation } = attention;
-        let (stride, width) = (qkv.stride(), qkv.columns / 3);
+        let stride = qkv.stride();
+        let width = qkv.columns / 3;
         let head = width / heads;
         if let Some(rotation) = rotation {
             let n_pairs = qkv.rows * heads * (head / 2) * 2;
             let shape = blocks(n_pairs.div_ceil(THREADS), THREADS);
             let [n_rows, n_tokens, n_rotated, n_heads, n_head, step] =
                 [qkv.rows, tokens, rotation.rows, heads, head, rotation.stride()].map(|n| n as u32);
-            let (angles, rows) = (rotation.address(), qkv.address());
+            let angles = rotation.address();
+            let rows = qkv.address();
             launch!(
                 self.stream,
                 self.kernels.rotate_heads,
@@ -299,7 +307,8 @@ impl CudaOperations {
         patch: usize,
         out: &mut DeviceRows,
     ) -> Result<()> {
-        let (rows, columns) = (height / patch, width / patch);
+        let rows = height / patch;
+        let columns = width / patch;
         let n_images = pixels.len() / (3 * height * width);
         out.resize(&self.stream, (n_images * rows * columns, 3 * patch * patch), self.precision)?;
         let parcel = self.staging.send(&self.stream, pixels, &[])?;
@@ -371,7 +380,8 @@ impl Operations for CudaOperations {
         positions: &DeviceRows,
         out: &mut DeviceRows,
     ) -> VisionResult<()> {
-        let (n_images, tokens) = (patches.rows / positions.rows.max(1), before.rows + positions.rows);
+        let n_images = patches.rows / positions.rows.max(1);
+        let tokens = before.rows + positions.rows;
         out.resize(&self.stream, (n_images * tokens, patches.columns), self.precision)?;
         let shape = eights(n_images * tokens * patches.columns);
         let [n_images, n_before, n_patches, columns] =
@@ -474,7 +484,9 @@ impl Operations for CudaOperations {
         let [n_sequences, tokens, count, columns] =
             [n_sequences, tokens, count, rows.columns].map(|n| n as u32);
         let queue = || -> Result<()> {
-            let (kernel, from, to) = (&self.kernels.first_rows, rows.address(), out.address());
+            let kernel = &self.kernels.first_rows;
+            let from = rows.address();
+            let to = out.address();
             launch!(self.stream, kernel, shape, n_sequences, tokens, count, columns, from, to);
             Ok(())
         };
@@ -494,7 +506,9 @@ impl Operations for CudaOperations {
         let [n_sequences, tokens, skipped, columns] =
             [n_sequences, tokens, skipped, rows.columns].map(|n| n as u32);
         let queue = || -> Result<()> {
-            let (kernel, from, to) = (&self.kernels.mean_rows, rows.address(), out.address());
+            let kernel = &self.kernels.mean_rows;
+            let from = rows.address();
+            let to = out.address();
             launch!(self.stream, kernel, shape, n_sequences, tokens, skipped, columns, from, to);
             Ok(())
         };

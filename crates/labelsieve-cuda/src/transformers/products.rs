@@ -76,7 +76,8 @@ impl Products {
             self.plans.insert(shape, plan);
         }
         let plan = &self.plans[&shape];
-        let (one, beta) = (1f32, if shape.then == Then::Add { 1f32 } else { 0f32 });
+        let one = 1f32;
+        let beta = if shape.then == Then::Add { 1f32 } else { 0f32 };
         let pointer = |address: u64| address as *const c_void;
         let bias = sys::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_BIAS_POINTER;
         // SAFETY: the descriptors are alive, the addresses are those of buffers of the sizes they say, and the scalars are read

@@ -91,11 +91,13 @@ impl DeviceLinear {
         linear: &Linear,
         precision: ActivationPrecision,
     ) -> Result<DeviceLinear> {
-        let (inputs, outputs) = (linear.inputs.next_multiple_of(8), linear.outputs.next_multiple_of(8));
+        let inputs = linear.inputs.next_multiple_of(8);
+        let outputs = linear.outputs.next_multiple_of(8);
         let mut weight = encode(&linear.weight, linear.inputs, inputs, precision);
         weight.resize(inputs * outputs * precision.size(), 0);
         let bias = encode(&linear.bias, linear.outputs, outputs, precision);
-        let (weight, bias) = (stream.clone_htod(&weight)?, stream.clone_htod(&bias)?);
+        let weight = stream.clone_htod(&weight)?;
+        let bias = stream.clone_htod(&bias)?;
         Ok(DeviceLinear { inputs, outputs, columns: linear.outputs, weight, bias })
     }
 
@@ -118,7 +120,8 @@ impl DeviceNorm {
         if !width.is_multiple_of(8) {
             return Err(Error::Failed(format!("a width of {width} is no multiple of eight")));
         }
-        let (weight, bias) = (stream.clone_htod(&norm.weight)?, stream.clone_htod(&norm.bias)?);
+        let weight = stream.clone_htod(&norm.weight)?;
+        let bias = stream.clone_htod(&norm.bias)?;
         Ok(DeviceNorm { width, eps: norm.eps, weight, bias })
     }
 

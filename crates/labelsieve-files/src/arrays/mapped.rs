@@ -7,7 +7,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use labelsieve_numerics::{Access, Lent, Pages};
+use labelsieve_numerics::{Access, BorrowedArray, Pages};
 use memmap2::{Mmap, MmapMut, MmapOptions};
 
 /// A range of an open file, as `f32`. Its pages are the system's: read when they are first used, and dropped when memory
@@ -39,7 +39,7 @@ impl AsRef<[f32]> for MappedFloats {
     }
 }
 
-impl Lent<f32> for MappedFloats {
+impl BorrowedArray<f32> for MappedFloats {
     #[cfg(unix)]
     fn fetch(&self, part: Range<usize>) {
         let bytes = bytes_of::<f32>(part);
@@ -96,7 +96,7 @@ impl<T: Number> AsMut<[T]> for MappedPages<T> {
     }
 }
 
-impl<T: Number> Lent<T> for MappedPages<T> {
+impl<T: Number> BorrowedArray<T> for MappedPages<T> {
     #[cfg(unix)]
     fn fetch(&self, part: Range<usize>) {
         let bytes = bytes_of::<T>(part);

@@ -18,6 +18,7 @@ impl Monitor for Listener {
         self.1.lock().unwrap().push(line.to_owned());
     }
     fn hint(&self, _hint: &Words) {}
+    fn suggestion(&self, _suggestion: &Words) {}
     fn progress(&self, total: u64, unit: &'static str) -> Progress {
         self.0.progress(total, unit)
     }

@@ -1,8 +1,6 @@
 //! Tensors: safetensors files of classifiers and networks.
 
-pub mod attention_file;
 pub mod classifier_file;
-pub mod model_file;
 pub mod network_file;
 pub mod tensor_file;
 pub mod tensor_shards;

@@ -19,6 +19,8 @@ pub trait Monitor: Sync {
     fn warning(&self, line: &str);
     /// What the user can do about the last warning.
     fn hint(&self, hint: &Words);
+    /// A way to a better result, shown with the notes.
+    fn suggestion(&self, suggestion: &Words);
     /// Work of `total` units begins.
     fn progress(&self, total: u64, unit: &'static str) -> Progress;
     /// Work of unknown length begins.
@@ -118,6 +120,7 @@ impl Monitor for Silent {
     fn note(&self, _line: &str) {}
     fn warning(&self, _line: &str) {}
     fn hint(&self, _hint: &Words) {}
+    fn suggestion(&self, _suggestion: &Words) {}
 
     fn progress(&self, _total: u64, _unit: &'static str) -> Progress {
         Progress::new(Unseen)

@@ -41,24 +41,24 @@ pub fn measure_images(
         Ok(ControlFlow::Continue(()))
     })?;
     if !all_known {
-        return Err(Strangers::count(source, &position)?.error(model, scorer.classes()));
+        return Err(UnknownClasses::count(source, &position)?.error(model, scorer.classes()));
     }
     Ok((scorer.classes().to_vec(), Accuracy::from_counts(counts)))
 }
 
 /// Images that a network cannot be measured on.
 #[derive(Default)]
-struct Strangers {
+struct UnknownClasses {
     n_images: usize,
     n_without_class: usize,
     /// Classes that the network does not have, with the number of their images.
     unknown: BTreeMap<String, usize>,
 }
 
-impl Strangers {
+impl UnknownClasses {
     /// Looks at all images, undecoded.
-    fn count(source: &ImageSource, known: &HashMap<&str, usize>) -> Result<Strangers> {
-        let mut found = Strangers::default();
+    fn count(source: &ImageSource, known: &HashMap<&str, usize>) -> Result<UnknownClasses> {
+        let mut found = UnknownClasses::default();
         for image in source.images()?.flatten() {
             found.n_images += 1;
             match image.label {

@@ -22,9 +22,9 @@ pub use output::{AccuracyReport, ClassReport, RelevanceReport, Report, Shares};
 pub use relevance::Truth;
 
 use self::images::measure_images;
-use self::output::{Measured, accuracy_report};
+use self::output::{ModelAccuracy, accuracy_report};
 use self::relevance::analyse;
-use crate::inputs::classifier::load_classifier;
+use crate::inputs::classifier::{LoadedClassifier, ReadClassifier, load_classifier};
 
 /// Measures a classifier on labelled examples, or relevance against ground truth, or both.
 #[derive(Clone, Debug)]
@@ -64,15 +64,20 @@ pub enum LabelledExamples {
 impl Evaluate {
     /// Measures all that was asked for.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Report> {
+        self.run_with(load_classifier, monitor)
+    }
+
+    /// As [`Evaluate::run`], for classifiers of features that `read` knows.
+    pub fn run_with(&self, read: ReadClassifier, monitor: &dyn Monitor) -> Result<Report> {
         let relevance = self.relevance.as_deref().map(read_relevance).transpose()?;
         let mut report = Report { accuracy: None, gain_by_pool_size: None, relevance: None };
         if let Some(model) = &self.model {
-            let examples = open_examples(model, monitor)?;
-            let found = self.measure(&model.path, &examples, monitor)?;
+            let examples = open_examples(model, read, monitor)?;
+            let found = self.measure(&model.path, &examples, read, monitor)?;
             let mut accuracy_report = accuracy_report(&found);
             accuracy_report.novel = found.novel.as_ref().map(Shares::from);
             if let Some(baseline) = &model.baseline {
-                let before = self.measure(baseline, &examples, monitor)?;
+                let before = self.measure(baseline, &examples, read, monitor)?;
                 accuracy_report.baseline = Some(Shares::from(&before.accuracy));
                 if let Some(relevance) = &relevance {
                     let mut sizes: HashMap<&str, usize> = HashMap::new();
@@ -90,25 +95,35 @@ impl Evaluate {
         Ok(report)
     }
 
-    fn measure(&self, model: &Path, examples: &TestExamples, monitor: &dyn Monitor) -> Result<Measured> {
+    fn measure(
+        &self,
+        model: &Path,
+        examples: &TestExamples,
+        read: ReadClassifier,
+        monitor: &dyn Monitor,
+    ) -> Result<ModelAccuracy> {
         match examples {
-            TestExamples::Features(table) => measure_features(model, table, self.mixed),
+            TestExamples::Features(table) => measure_features(model, read(model)?, table, self.mixed),
             TestExamples::Images(source, files) => {
                 let (classes, accuracy) =
                     measure_images(model, source, files.on_damage, self.device, monitor)?;
-                Ok(Measured { classes, accuracy, novel: None })
+                Ok(ModelAccuracy { classes, accuracy, novel: None })
             }
         }
     }
 }
 
 /// Opens what to measure on. A model that does not go with it is named first.
-fn open_examples<'a>(model: &'a MeasuredModel, monitor: &dyn Monitor) -> Result<TestExamples<'a>> {
+fn open_examples<'a>(
+    model: &'a MeasuredModel,
+    read: ReadClassifier,
+    monitor: &dyn Monitor,
+) -> Result<TestExamples<'a>> {
     let test = match &model.examples {
         LabelledExamples::Images(images) => return Ok(TestExamples::Images(images.open()?, images)),
         LabelledExamples::Features(test) => test,
     };
-    load_classifier(&model.path)?;
+    read(&model.path)?;
     let table = test.open(monitor)?;
     if table.is_empty() {
         return Err(Error::input(
@@ -125,8 +140,12 @@ enum TestExamples<'a> {
     Images(ImageSource, &'a ImageFiles),
 }
 
-fn measure_features(model: &Path, table: &ExampleTable, mixed: MixedNetworks) -> Result<Measured> {
-    let saved = load_classifier(model)?;
+fn measure_features(
+    model: &Path,
+    saved: LoadedClassifier,
+    table: &ExampleTable,
+    mixed: MixedNetworks,
+) -> Result<ModelAccuracy> {
     if table.features.cols() != saved.dim {
         return Err(Error::input(
             format!(
@@ -147,7 +166,7 @@ fn measure_features(model: &Path, table: &ExampleTable, mixed: MixedNetworks) ->
         Some(weights) if weights.n_base > 0 => novel_accuracy(weights, table)?,
         _ => None,
     };
-    Ok(Measured { classes: saved.classes, accuracy, novel })
+    Ok(ModelAccuracy { classes: saved.classes, accuracy, novel })
 }
 
 /// The true classes of `rows` as positions among the classifier's classes.
@@ -187,7 +206,11 @@ fn novel_accuracy(saved: &SavedClassifier, table: &ExampleTable) -> Result<Optio
 }
 
 /// What each class gained in top-1 accuracy over the baseline, averaged by number of candidates.
-fn gain_by_pool_size(sizes: &HashMap<&str, usize>, found: &Measured, before: &Measured) -> Vec<GroupGain> {
+fn gain_by_pool_size(
+    sizes: &HashMap<&str, usize>,
+    found: &ModelAccuracy,
+    before: &ModelAccuracy,
+) -> Vec<GroupGain> {
     let top_1 = |counts: &evaluation::ClassCounts| counts.top_1 as f64 / counts.n as f64;
     let earlier: HashMap<&str, f64> = before
         .classes

@@ -88,14 +88,14 @@ pub struct RelevanceReport {
 }
 
 /// How well a classifier does.
-pub struct Measured {
+pub struct ModelAccuracy {
     pub classes: Vec<String>,
     pub accuracy: Accuracy,
     /// The new classes by themselves, where there are base classes.
     pub novel: Option<Accuracy>,
 }
 
-pub fn accuracy_report(Measured { classes, accuracy: found, .. }: &Measured) -> AccuracyReport {
+pub fn accuracy_report(ModelAccuracy { classes, accuracy: found, .. }: &ModelAccuracy) -> AccuracyReport {
     let share = |right: usize, n: usize| right as f64 / n.max(1) as f64;
     let classes = classes.iter().zip(&found.classes).filter(|(_, counts)| counts.n > 0);
     AccuracyReport {

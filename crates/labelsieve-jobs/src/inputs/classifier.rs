@@ -1,15 +1,11 @@
-//! Classifiers from their files, of every kind that `train` writes.
+//! Classifiers from their files.
 
 use std::path::Path;
 
-use labelsieve::classifier::{
-    DiffusionClassifier, EpisodicClassifier, Fusion, LinearClassifier, SparseLabels, WeightMatrix,
-};
+use labelsieve::classifier::WeightMatrix;
 use labelsieve::{Classifier, Features};
-use labelsieve_files::work::{Context, Error, Result};
-use labelsieve_files::{DataError, ModelTensor, SavedClassifier, SavedModel};
-
-use crate::inputs::episodes::{model_of, tensors_of};
+use labelsieve_files::SavedClassifier;
+use labelsieve_files::work::Result;
 
 /// A classifier, and what its file says of it.
 pub struct LoadedClassifier {
@@ -35,138 +31,18 @@ pub fn load_weights(path: &Path) -> Result<(SavedClassifier, WeightMatrix)> {
     Ok((saved, matrix))
 }
 
-/// Reads a classifier of any kind from disk.
+/// How a job reads the classifier of features in a file.
+pub type ReadClassifier = fn(&Path) -> Result<LoadedClassifier>;
+
+/// Reads a classifier that `train` has written.
 pub fn load_classifier(path: &Path) -> Result<LoadedClassifier> {
-    let refused = match load_weights(path) {
-        Ok((saved, matrix)) => {
-            return Ok(LoadedClassifier {
-                classes: saved.classes.clone(),
-                dim: saved.dim,
-                backbone: saved.backbone.clone(),
-                network: saved.network.clone(),
-                classifier: Box::new(matrix),
-                weights: Some(saved),
-            });
-        }
-        Err(refused) => refused,
-    };
-    // What is not a model either is reported as what most people would have meant.
-    let Ok(saved) = SavedModel::load(path) else { return Err(refused) };
-    let classifier =
-        classifier_of(path, &saved).with_context(|| format!("cannot use `{}`", path.display()))?;
-    if classifier.n_classes() != saved.classes.len() {
-        let expected = format!("{} names", classifier.n_classes());
-        return Err(DataError::malformed(path, "classes", expected, saved.classes.len().to_string()).into());
-    }
-    let SavedModel { classes, dim, backbone, network, .. } = saved;
-    Ok(LoadedClassifier { classes, dim, backbone, network, classifier, weights: None })
-}
-
-fn classifier_of(path: &Path, saved: &SavedModel) -> Result<Box<dyn Classifier + Send + Sync>> {
-    let numbers = |name: &str| Ok::<_, Error>(saved.tensor(path, name)?.values.clone());
-    let linear = || -> Result<LinearClassifier> {
-        Ok(LinearClassifier::new(numbers("weight")?, numbers("bias")?, saved.dim)?)
-    };
-    Ok(match saved.kind.as_str() {
-        LINEAR => Box::new(linear()?),
-        DIFFUSION => Box::new(diffusion_of(path, saved)?),
-        FUSION => {
-            let weight = numbers("share")?.first().copied().unwrap_or(f32::NAN);
-            Box::new(Fusion::new(diffusion_of(path, saved)?, linear()?, weight)?)
-        }
-        MATCHING => Box::new(EpisodicClassifier::new(model_of(path, saved)?, numbers("class_vectors")?)?),
-        kind => {
-            let expected = [LINEAR, DIFFUSION, FUSION, MATCHING].map(|kind| format!("`{kind}`")).join(" or ");
-            return Err(DataError::malformed(path, "`kind`", expected, format!("`{kind}`")).into());
-        }
+    let (saved, matrix) = load_weights(path)?;
+    Ok(LoadedClassifier {
+        classes: saved.classes.clone(),
+        dim: saved.dim,
+        backbone: saved.backbone.clone(),
+        network: saved.network.clone(),
+        classifier: Box::new(matrix),
+        weights: Some(saved),
     })
-}
-
-/// The kinds of models that are classifiers.
-const LINEAR: &str = "linear";
-const DIFFUSION: &str = "diffusion";
-const FUSION: &str = "diffusion with logistic regression";
-const MATCHING: &str = "classes by episodes";
-
-/// What `train` has learned, if not class weights.
-pub enum Model {
-    /// Logistic regression.
-    Linear(LinearClassifier),
-    /// A diffusion.
-    Diffusion(DiffusionClassifier),
-    /// A diffusion and logistic regression.
-    Fusion(Fusion),
-    /// Classes as a system that has learned from episodes sees them.
-    Matching(EpisodicClassifier),
-}
-
-/// Its kind and its tensors, as they are written.
-pub fn parts_of(model: &Model) -> (&'static str, Vec<ModelTensor>) {
-    match model {
-        Model::Linear(linear) => (LINEAR, linear_tensors(linear)),
-        Model::Diffusion(diffusion) => (DIFFUSION, diffusion_tensors(diffusion)),
-        Model::Fusion(fusion) => {
-            let mut tensors = diffusion_tensors(fusion.diffusion());
-            tensors.extend(linear_tensors(fusion.logistic()));
-            tensors.push(tensor("share", vec![1], vec![fusion.weight()]));
-            (FUSION, tensors)
-        }
-        Model::Matching(matching) => {
-            let (dim, mut tensors) = (matching.model().sizes().dim, tensors_of(matching.model()));
-            let vectors = matching.classes().to_vec();
-            tensors.push(tensor("class_vectors", vec![vectors.len() / dim, dim], vectors));
-            (MATCHING, tensors)
-        }
-    }
-}
-
-fn linear_tensors(linear: &LinearClassifier) -> Vec<ModelTensor> {
-    let (weights, biases) = (linear.weights().to_vec(), linear.biases().to_vec());
-    let k = biases.len();
-    vec![tensor("weight", vec![k, weights.len() / k.max(1)], weights), tensor("bias", vec![k], biases)]
-}
-
-/// Labels of a row are its number of labels, then classes and masses of all rows: small whole numbers, which `f32` holds
-/// exactly.
-fn diffusion_tensors(diffusion: &DiffusionClassifier) -> Vec<ModelTensor> {
-    let (rows, labels) = (diffusion.rows(), diffusion.labels());
-    let counts: Vec<f32> = labels.offsets.windows(2).map(|pair| (pair[1] - pair[0]) as f32).collect();
-    let classes: Vec<f32> = labels.classes.iter().map(|&class| class as f32).collect();
-    vec![
-        tensor("rows", vec![rows.len(), rows.dim()], rows.block(0..rows.len()).to_vec()),
-        tensor("label_counts", vec![counts.len()], counts),
-        tensor("label_classes", vec![classes.len()], classes),
-        tensor("label_masses", vec![labels.masses.len()], labels.masses),
-        tensor("neighbours", vec![1], vec![diffusion.neighbours() as f32]),
-        tensor("n_classes", vec![1], vec![labels.n_classes as f32]),
-    ]
-}
-
-fn diffusion_of(path: &Path, saved: &SavedModel) -> Result<DiffusionClassifier> {
-    let whole = |name: &str| -> Result<Vec<usize>> {
-        let values = &saved.tensor(path, name)?.values;
-        if let Some(at) =
-            values.iter().position(|value| *value < 0.0 || value.fract() != 0.0 || *value > 1.6e7)
-        {
-            let place = format!("tensor `{name}`, number {at}");
-            return Err(DataError::malformed(path, place, "a whole number", values[at].to_string()).into());
-        }
-        Ok(values.iter().map(|&value| value as usize).collect())
-    };
-    let mut offsets = vec![0];
-    for count in whole("label_counts")? {
-        offsets.push(offsets[offsets.len() - 1] + count);
-    }
-    let labels = SparseLabels {
-        n_classes: whole("n_classes")?.first().copied().unwrap_or(0),
-        offsets,
-        classes: whole("label_classes")?.into_iter().map(|class| class as u32).collect(),
-        masses: saved.tensor(path, "label_masses")?.values.clone(),
-    };
-    let rows = Features::new(saved.tensor(path, "rows")?.values.clone(), saved.dim)?;
-    Ok(DiffusionClassifier::new(rows, labels, whole("neighbours")?.first().copied().unwrap_or(0))?)
-}
-
-fn tensor(name: &str, shape: Vec<usize>, values: Vec<f32>) -> ModelTensor {
-    ModelTensor { name: name.to_owned(), shape, values }
 }

@@ -21,7 +21,7 @@ pub fn of_pools(
         .classes
         .iter()
         .map(|class| {
-            let ids = class.noisy.iter().map(|&row| pools.noisy.ids.get(row));
+            let ids = class.pool.iter().map(|&row| pools.pool.ids.get(row));
             ids.map(|id| join.decision(&id, &class.name)).collect()
         })
         .collect();
@@ -34,8 +34,8 @@ pub fn of_pools(
             rows.iter().any(|&row| pools.clean.ids.get(row) == id)
         },
         near_id: &|id, class| {
-            let rows = classes.get(class).map_or(&[][..], |&c| &pools.classes[c].noisy);
-            let ids: Vec<_> = rows.iter().map(|&row| pools.noisy.ids.get(row)).collect();
+            let rows = classes.get(class).map_or(&[][..], |&c| &pools.classes[c].pool);
+            let ids: Vec<_> = rows.iter().map(|&row| pools.pool.ids.get(row)).collect();
             nearest(id, ids.iter().map(AsRef::as_ref)).map(str::to_owned)
         },
         is_ours: &|class| match classes.get(class) {

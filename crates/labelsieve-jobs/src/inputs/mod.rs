@@ -1,11 +1,9 @@
 //! From files to what the method works on: tables of examples joined into classes, images, networks.
 
-pub mod attention;
 pub mod base;
 pub mod class_text;
 pub mod classifier;
 pub mod decided;
-pub mod episodes;
 pub mod pools;
 pub mod scope;
 pub mod swapped;

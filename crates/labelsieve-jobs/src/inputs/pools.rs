@@ -22,7 +22,7 @@ pub struct Pools {
     /// The clean examples of all classes.
     pub clean: ExampleTable,
     /// The noisy examples of all classes.
-    pub noisy: ExampleTable,
+    pub pool: ExampleTable,
     /// In the order of the clean file's classes.
     pub classes: Vec<ClassRows>,
     /// Base classes, none of which is among them.
@@ -50,7 +50,7 @@ pub struct ClassRows {
     /// Rows of the clean table.
     pub clean: Vec<usize>,
     /// Rows of the noisy table.
-    pub noisy: Vec<usize>,
+    pub pool: Vec<usize>,
     /// Candidates that were taken out because they are clean examples of the class, by id.
     n_copies: usize,
     /// With a candidate file, which of its rows each noisy example comes from.
@@ -60,18 +60,18 @@ pub struct ClassRows {
 impl ClassRows {
     /// A text may mention a class by several names; the example is still one candidate, found by the first of them.
     fn keep_first_of_each(&mut self) {
-        let mut seen = HashSet::with_capacity(self.noisy.len());
+        let mut seen = HashSet::with_capacity(self.pool.len());
         self.retain(|row| seen.insert(row));
     }
 
     /// Keeps the noisy examples whose rows `keep` likes.
     fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
-        let kept: Vec<bool> = self.noisy.iter().map(|&row| keep(row)).collect();
+        let kept: Vec<bool> = self.pool.iter().map(|&row| keep(row)).collect();
         let filter = |rows: &mut Vec<usize>| {
             let mut kept = kept.iter();
             rows.retain(|_| kept.next().is_none_or(|kept| *kept));
         };
-        filter(&mut self.noisy);
+        filter(&mut self.pool);
         self.candidates.as_mut().map(filter);
     }
 }
@@ -87,7 +87,7 @@ pub struct PoolFiles {
     pub class_text: Option<PathBuf>,
     /// Noisy examples.
     #[serde(serialize_with = "resume::debug")]
-    pub noisy: Table,
+    pub pool: Table,
     /// Which noisy examples are candidates of which class; else the noisy table's own labels say so.
     #[serde(serialize_with = "resume::debug")]
     pub candidates: Option<PathBuf>,
@@ -103,7 +103,7 @@ impl PoolFiles {
     /// All files that decide the result.
     pub fn paths(&self) -> Vec<&Path> {
         let tables = self.clean.iter().flat_map(Table::paths).chain(self.class_text.as_deref());
-        let tables = tables.chain(self.noisy.paths());
+        let tables = tables.chain(self.pool.paths());
         tables.chain(self.candidates.as_deref()).chain(self.base.as_deref()).collect()
     }
 
@@ -118,7 +118,7 @@ impl PoolFiles {
     pub fn open(&self, monitor: &dyn Monitor) -> Result<(ExampleTable, ExampleTable)> {
         let photos = self.clean.as_ref().map(|table| table.open(monitor)).transpose()?;
         let texts = self.class_text.as_deref().map(class_text::open).transpose()?;
-        let mut noisy = self.noisy.open(monitor)?;
+        let mut noisy = self.pool.open(monitor)?;
         let tables: Vec<Origin> = photos.iter().chain(&texts).chain([&noisy]).map(Origin::from).collect();
         self.mixed.check(&tables)?;
         photos.iter().chain(&texts).try_for_each(check_clean_ids)?;
@@ -161,14 +161,14 @@ impl Pools {
         let clean_rows = rows_by_class(labels_of(&clean, "--clean-labels")?);
         let mut classes: Vec<ClassRows> = clean_rows
             .into_iter()
-            .map(|(name, clean)| ClassRows { name, clean, noisy: Vec::new(), n_copies: 0, candidates: None })
+            .map(|(name, clean)| ClassRows { name, clean, pool: Vec::new(), n_copies: 0, candidates: None })
             .collect();
         let left_out = match &table {
             Some(table) => add_candidates(&mut classes, &noisy, table)?,
             None => add_labelled(&mut classes, labels_of(&noisy, "--noisy-labels or --candidates")?),
         };
         let is_lost = extent == Extent::Whole && !noisy.is_empty();
-        if is_lost && classes.iter().all(|class| class.noisy.is_empty()) {
+        if is_lost && classes.iter().all(|class| class.pool.is_empty()) {
             let source = table.as_ref().map_or(&noisy.path, |table| &table.path);
             return Err(nothing_left(&classes, &left_out, (&clean.path, source, &noisy.path)));
         }
@@ -176,13 +176,21 @@ impl Pools {
         let base =
             files.base.as_deref().map(|path| open_base(path, files, (&clean, &noisy), &classes, monitor));
         let scope = Scope::whole(classes.len());
-        Ok(Pools { base: base.transpose()?, clean, noisy, classes, left_out, scope, matched_names: table })
+        Ok(Pools {
+            base: base.transpose()?,
+            clean,
+            pool: noisy,
+            classes,
+            left_out,
+            scope,
+            matched_names: table,
+        })
     }
 
     /// Keeps the candidates of the classes in `scope` alone.
     pub fn restrict_to(&mut self, scope: Scope) {
         for (_, class) in self.classes.iter_mut().enumerate().filter(|(c, _)| !scope.contains(*c)) {
-            class.noisy = Vec::new();
+            class.pool = Vec::new();
             class.candidates = class.candidates.as_ref().map(|_| Vec::new());
             class.n_copies = 0;
             self.left_out.forget_features_of(&class.name);
@@ -216,7 +224,7 @@ impl Pools {
     /// Names the classes that lose candidates.
     pub fn warn_of_left_out(&self, monitor: &dyn Monitor) {
         let known: Vec<&str> = self.classes.iter().map(|class| class.name.as_str()).collect();
-        self.left_out.warn(&known, (&self.clean.path, &self.noisy.path), monitor);
+        self.left_out.warn(&known, (&self.clean.path, &self.pool.path), monitor);
     }
 
     /// The name by which a candidate was found, where a candidate file says so.
@@ -266,7 +274,7 @@ fn add_labelled(classes: &mut [ClassRows], labels: &Labels) -> LeftOut {
     let mut orphans = Vec::new();
     for (row, &code) in labels.codes.iter().enumerate() {
         match class_of_code[code as usize] {
-            Some(c) => classes[c].noisy.push(row),
+            Some(c) => classes[c].pool.push(row),
             None => orphans.push(labels.get(row)),
         }
     }
@@ -290,7 +298,7 @@ fn add_candidates(
             (None, _) => orphans.push(class),
             (Some(_), None) => unknown.push(candidate),
             (Some(&c), Some(row)) => {
-                classes[c].noisy.push(row);
+                classes[c].pool.push(row);
                 classes[c].candidates.get_or_insert_default().push(candidate);
             }
         }
@@ -367,8 +375,8 @@ fn first_of_each(rows: &[usize], table: &CandidateTable) -> BTreeMap<String, (us
 fn leave_out_clean(classes: &mut [ClassRows], clean: &ExampleTable, noisy: &ExampleTable) {
     for class in classes {
         let Some(ids) = comparable_ids(clean, noisy, &class.clean) else { break };
-        let before = class.noisy.len();
+        let before = class.pool.len();
         class.retain(|row| !ids.contains(noisy.ids.get(row).as_ref()));
-        class.n_copies = before - class.noisy.len();
+        class.n_copies = before - class.pool.len();
     }
 }

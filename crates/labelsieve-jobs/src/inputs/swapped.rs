@@ -47,8 +47,8 @@ pub fn check(clean: &ExampleTable, noisy: &ExampleTable, candidates: Option<&Can
 
 /// What to warn of: verified examples are usually few, and candidates many.
 pub fn suspicion(pools: &Pools) -> Option<String> {
-    let n_noisy: usize = pools.classes.iter().map(|class| class.noisy.len()).sum();
-    let is_odd = pools.classes.iter().all(|class| class.clean.len() > class.noisy.len());
+    let n_noisy: usize = pools.classes.iter().map(|class| class.pool.len()).sum();
+    let is_odd = pools.classes.iter().all(|class| class.clean.len() > class.pool.len());
     (n_noisy > 0 && is_odd).then(|| {
         let n_clean: usize = pools.classes.iter().map(|class| class.clean.len()).sum();
         format!(

@@ -27,7 +27,7 @@ pub struct Merge {
 
 /// What was put together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Merged {
+pub struct MergeSummary {
     /// Which result it is. `command` is `merge` in every answer.
     #[serde(rename = "result")]
     pub command: PartOf,
@@ -61,12 +61,12 @@ pub struct MergedRelevance {
 
 impl Merge {
     /// Checks that all parts are there, and writes the whole.
-    pub fn run(&self, monitor: &dyn Monitor) -> Result<Merged> {
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<MergeSummary> {
         let target = OutputKind::Table.target(&self.output)?;
         let set = PartSet::open(&self.parts, target.file())?;
         Files::default().reads(set.paths()).writes(target.file()).check()?;
         monitor.detail(&format!("run {}: {} parts", set.run(), set.parts.len()));
-        let merged = Merged {
+        let merged = MergeSummary {
             command: set.command(),
             run: set.run().to_owned(),
             n_parts: set.parts.len(),
@@ -77,12 +77,14 @@ impl Merge {
         };
         match set.command() {
             PartOf::Clean => {
-                Ok(Merged { relevance: Some(relevance::merge(&set, target, monitor)?), ..merged })
+                Ok(MergeSummary { relevance: Some(relevance::merge(&set, target, monitor)?), ..merged })
             }
-            PartOf::Match => Ok(Merged { matched: Some(set.merge_candidates(target, monitor)?), ..merged }),
+            PartOf::Match => {
+                Ok(MergeSummary { matched: Some(set.merge_candidates(target, monitor)?), ..merged })
+            }
             PartOf::DownloadList => {
                 let n_rows = set.merge_download_list(target, monitor)?;
-                Ok(Merged { n_rows, n_repeated: Some(merged.n_rows - n_rows), ..merged })
+                Ok(MergeSummary { n_rows, n_repeated: Some(merged.n_rows - n_rows), ..merged })
             }
         }
     }

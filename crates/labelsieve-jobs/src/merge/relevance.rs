@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::set::PartSet;
 use super::{MergedRelevance, create};
-use crate::clean::choices;
+use crate::score::choices;
 
 /// The probability of a clean example. A part lacks the column only where it has nobody else: no other part would have it if
 /// the method knew none.

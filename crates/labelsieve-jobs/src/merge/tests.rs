@@ -73,7 +73,7 @@ fn write_part(path: &Path, run: &str, shard: Shard, positions: &[usize]) {
     write(path, &classes, Some(&part), SETTINGS);
 }
 
-fn merge(parts: &[&Path], output: &Path) -> Result<Merged> {
+fn merge(parts: &[&Path], output: &Path) -> Result<MergeSummary> {
     let parts = parts.iter().map(|part| part.to_path_buf()).collect();
     Merge { parts, output: output.to_path_buf() }.run(&Silent::default())
 }

@@ -55,7 +55,7 @@ impl Identity {
             method: method.clone(),
             seed,
             dim: pools.clean.features.cols(),
-            network: common_network(&[(&pools.clean).into(), (&pools.noisy).into()]),
+            network: common_network(&[(&pools.clean).into(), (&pools.pool).into()]),
             clean: clean_digest(pools)?,
             base: pools.base.as_ref().map(base_digest),
             decisions: decisions.map(Decisions::digest),
@@ -134,17 +134,17 @@ impl PlannedClass {
     pub fn of(pools: &Pools, class: &ClassRows) -> Result<PlannedClass> {
         let mut digest = Digest::default().text(&class.name).number(class.clean.len() as u64);
         class.clean.iter().for_each(|&row| digest.add_text(&pools.clean.ids.get(row)));
-        digest.add_number(class.noisy.len() as u64);
-        for (place, &row) in class.noisy.iter().enumerate() {
-            digest.add_text(&pools.noisy.ids.get(row));
+        digest.add_number(class.pool.len() as u64);
+        for (place, &row) in class.pool.iter().enumerate() {
+            digest.add_text(&pools.pool.ids.get(row));
             digest.add_text(pools.matched_name(class, place).unwrap_or_default());
         }
-        let sample: Vec<usize> = sampled(class.noisy.len()).map(|place| class.noisy[place]).collect();
-        add_rows(&mut digest, &load(&pools.noisy, &sample)?);
+        let sample: Vec<usize> = sampled(class.pool.len()).map(|place| class.pool[place]).collect();
+        add_rows(&mut digest, &load(&pools.pool, &sample)?);
         Ok(PlannedClass {
             name: class.name.clone(),
             n_clean: class.clean.len(),
-            n_candidates: class.noisy.len(),
+            n_candidates: class.pool.len(),
             digest: digest.finish(),
         })
     }

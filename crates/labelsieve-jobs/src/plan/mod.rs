@@ -53,7 +53,7 @@ pub struct Plan {
 
 /// What a plan comes to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Planned {
+pub struct PlanSummary {
     /// The digest of the run, which all parts carry.
     pub run: String,
     /// Classes of the run.
@@ -91,7 +91,7 @@ pub struct LargestClass {
 
 impl Plan {
     /// Makes the plan and writes it.
-    pub fn run(&self, monitor: &dyn Monitor) -> Result<Planned> {
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<PlanSummary> {
         let target = OutputKind::Plan.target(&self.output)?;
         let decisions = self.decisions.as_deref().map(Decisions::files);
         let files = Files::default().reads(self.files.paths()).reads(decisions.into_iter().flatten());
@@ -120,7 +120,7 @@ impl Plan {
     }
 
     /// What a user should know before a cluster works on it.
-    fn warn(&self, planned: &Planned, costs: &Costs, plan: &PlanFile, monitor: &dyn Monitor) {
+    fn warn(&self, planned: &PlanSummary, costs: &Costs, plan: &PlanFile, monitor: &dyn Monitor) {
         let n_empty = planned.bins.iter().filter(|bin| bin.classes.is_empty()).count();
         if n_empty > 0 {
             let (empty, classes) = (counted(n_empty, "bin"), counted(planned.n_classes, "class"));
@@ -159,7 +159,7 @@ impl Plan {
         if planned.table_bytes > 0 {
             monitor.note(&format!(
                 "a bin that is given all of `{}` instead of its own rows keeps {} of it in memory",
-                self.files.noisy.path.display(),
+                self.files.pool.path.display(),
                 table::bytes(planned.table_bytes)
             ));
         }
@@ -181,13 +181,13 @@ impl<'a> Costs<'a> {
         let dim = pools.clean.features.cols();
         let model = CostModel::new(method, dim, machine)?;
         let (n_clean, pool_sizes): (Vec<usize>, Vec<usize>) =
-            pools.classes.iter().map(|class| (class.clean.len(), class.noisy.len())).unzip();
+            pools.classes.iter().map(|class| (class.clean.len(), class.pool.len())).unzip();
         let held = rows_held(method, &n_clean, &pool_sizes, pools.n_base());
         let sizes = held.iter().zip(&pool_sizes);
         let sizes = sizes.map(|(held, &n_noisy)| ClassSize { n_noisy, n_others: held - n_noisy }).collect();
         let clean = (pools.clean.len() * dim * size_of::<f32>()) as u64;
         let fixed = PROGRAM + pools.clean.features.bytes_in_memory() + clean;
-        let per_row = pools.noisy.features.bytes_in_memory() / pools.noisy.len().max(1) as u64;
+        let per_row = pools.pool.features.bytes_in_memory() / pools.pool.len().max(1) as u64;
         Ok(Costs { model, sizes, empty: Memory::new(fixed, 1).with_table(per_row), machine })
     }
 
@@ -223,7 +223,7 @@ impl<'a> Costs<'a> {
         self.empty.with(&self.model, self.sizes[class]).bytes()
     }
 
-    fn planned(&self, plan: &PlanFile, pools: &Pools) -> Result<Planned> {
+    fn planned(&self, plan: &PlanFile, pools: &Pools) -> Result<PlanSummary> {
         let classes = 0..self.sizes.len();
         let largest = classes.max_by(|&a, &b| self.seconds_of(a).total_cmp(&self.seconds_of(b)));
         let largest = largest.context("a run has classes")?;
@@ -234,7 +234,7 @@ impl<'a> Costs<'a> {
             seconds: self.seconds_of(largest),
             memory_bytes: self.memory_of(largest),
         };
-        Ok(Planned {
+        Ok(PlanSummary {
             run: plan.run.clone(),
             n_classes: plan.classes.len(),
             n_candidates: plan.classes.iter().map(|class| class.n_candidates).sum(),
@@ -246,13 +246,13 @@ impl<'a> Costs<'a> {
             longest_bin_seconds: plan.bins.iter().map(|bin| bin.seconds).fold(0.0, f64::max),
             useful_bins: (seconds / largest_class.seconds).ceil() as usize,
             largest_class,
-            table_bytes: pools.noisy.features.bytes_in_memory(),
+            table_bytes: pools.pool.features.bytes_in_memory(),
             bins: plan.bins.clone(),
         })
     }
 }
 
-impl Planned {
+impl PlanSummary {
     /// For people: a table of the bins, then what bounds the time of the whole.
     pub fn lines(&self) -> Vec<String> {
         let row = |(index, bin): (usize, &Bin)| {

@@ -3,13 +3,13 @@
 //! This is the one place where a class becomes a [`Job`]: which random numbers it draws, which examples of other classes it
 //! learns from, and which candidates take no part because they are clean examples of the class themselves.
 
-mod drawn;
-mod scored;
+mod class_context;
+mod class_relevance;
 
 use std::sync::{Arc, Mutex};
 
 use labelsieve::engine::{Engine, Job};
-use labelsieve::relevance::MOST_OTHERS;
+use labelsieve::relevance::MAX_OTHERS;
 use labelsieve::{Decision, Features, Method, NoisyPool};
 use labelsieve_files::ScratchFolder;
 use labelsieve_files::inputs::copies::identical_rows;
@@ -18,8 +18,8 @@ use labelsieve_numerics::random::Stream;
 use labelsieve_numerics::{Scratch, Watch};
 use rayon::prelude::*;
 
-pub use drawn::{Directions, Drawn};
-pub use scored::{RECORDS, Scored};
+pub use class_context::{ClassContext, Directions};
+pub use class_relevance::{ClassRelevance, RECORDS};
 
 use crate::memory::Batch;
 
@@ -46,10 +46,10 @@ pub struct Scoring<'a> {
 }
 
 /// A class on its way to the engine.
-struct Input {
+struct ClassInput {
     class: usize,
     pool: NoisyPool,
-    drawn: Drawn,
+    drawn: ClassContext,
     copies: Vec<usize>,
     /// One per candidate that takes part, or none at all.
     decisions: Vec<Option<Decision>>,
@@ -63,7 +63,7 @@ impl Scoring<'_> {
         classes: &[usize],
         load: &(dyn Fn(usize) -> Result<Features> + Sync),
         watch: &Watch,
-        done: &(dyn Fn(usize, Scored) -> Result<()> + Sync),
+        done: &(dyn Fn(usize, ClassRelevance) -> Result<()> + Sync),
     ) -> Result<()> {
         self.run_batches(&self.batches(classes), &|class, _| load(class), watch, done)
     }
@@ -86,7 +86,7 @@ impl Scoring<'_> {
         batches: &[Batch],
         load: &(dyn Fn(usize, Option<&ScratchFolder>) -> Result<Features> + Sync),
         watch: &Watch,
-        done: &(dyn Fn(usize, Scored) -> Result<()> + Sync),
+        done: &(dyn Fn(usize, ClassRelevance) -> Result<()> + Sync),
     ) -> Result<()> {
         let directions = Directions::new(self.method, self.clean);
         for batch in batches {
@@ -116,7 +116,7 @@ impl Scoring<'_> {
                 .collect::<labelsieve::Result<Vec<_>>>()?;
             let failure: Mutex<Option<Error>> = Mutex::default();
             self.engine.relevance(self.method, &jobs, &|i, relevance| {
-                let scored = Scored::new(&jobs[i].problem, relevance, inputs[i].copies.clone());
+                let scored = ClassRelevance::new(&jobs[i].problem, relevance, inputs[i].copies.clone());
                 if let Err(error) = done(inputs[i].class, scored) {
                     failure.lock().unwrap_or_else(|poison| poison.into_inner()).get_or_insert(error);
                 }
@@ -137,19 +137,19 @@ impl Scoring<'_> {
         decisions: &[Option<Decision>],
         copies: Vec<usize>,
         watch: &Watch,
-    ) -> Result<Scored> {
+    ) -> Result<ClassRelevance> {
         let drawn = self.drawn(class, &Directions::new(self.method, self.clean))?;
         let job = drawn.job(&self.clean[class], pool)?;
         let problem = job.problem.with_decisions(decisions)?.watched(watch);
         let relevance = self.engine.relevance(self.method, &[Job { problem, ..job }], &|_, _| ())?;
         let relevance = relevance.first().context("an engine answers every job")?;
-        Ok(Scored::new(&problem, relevance, copies))
+        Ok(ClassRelevance::new(&problem, relevance, copies))
     }
 
-    fn drawn(&self, class: usize, directions: &Directions) -> Result<Drawn> {
+    fn drawn(&self, class: usize, directions: &Directions) -> Result<ClassContext> {
         let stream = Stream::new(self.seed).named(self.names[class]);
         let (negatives, seed) = (stream.branch(1), stream.bits(0));
-        let drawn = Drawn::among(directions, self.method, self.clean, class, negatives, seed);
+        let drawn = ClassContext::among(directions, self.method, self.clean, class, negatives, seed);
         Ok(match self.base {
             Some(base) => drawn.with_base(base)?,
             None => drawn,
@@ -164,7 +164,7 @@ impl Scoring<'_> {
         scratch: Option<&Arc<ScratchFolder>>,
         noisy: Features,
         copies: Vec<usize>,
-    ) -> Result<Input> {
+    ) -> Result<ClassInput> {
         let drawn = self.drawn(class, directions)?;
         let takes_part = |place: &usize| copies.binary_search(place).is_err();
         let decisions = self.decisions.get(class).map_or(&[][..], Vec::as_slice);
@@ -186,7 +186,7 @@ impl Scoring<'_> {
                 None => NoisyPool::new(without(noisy, &copies)),
             },
         };
-        Ok(Input { class, pool, drawn, copies, decisions })
+        Ok(ClassInput { class, pool, drawn, copies, decisions })
     }
 }
 
@@ -195,7 +195,7 @@ impl Scoring<'_> {
 pub fn rows_held(method: &Method, n_clean: &[usize], pool_sizes: &[usize], n_base: usize) -> Vec<usize> {
     let all: usize = n_clean.iter().sum();
     let others = |of_class: usize| match method {
-        Method::Linear(_) => (all - of_class).min(MOST_OTHERS),
+        Method::Linear(_) => (all - of_class).min(MAX_OTHERS),
         _ if method.uses_other_classes() => n_clean.len() - 1 + n_base,
         _ => 0,
     };
@@ -237,7 +237,7 @@ mod tests {
             recall: None,
         };
         let score = |asked: &[usize], pools: &[Features]| {
-            let found: Mutex<Vec<(usize, Scored)>> = Mutex::default();
+            let found: Mutex<Vec<(usize, ClassRelevance)>> = Mutex::default();
             let load = |class: usize| Ok(pools[class].clone());
             let done = |class, scored| {
                 found.lock().unwrap().push((class, scored));
@@ -276,7 +276,7 @@ mod tests {
                 recall: None,
             };
             let found: Mutex<Vec<f32>> = Mutex::default();
-            let done = |_, scored: Scored| {
+            let done = |_, scored: ClassRelevance| {
                 *found.lock().unwrap() = scored.relevance;
                 Ok(())
             };

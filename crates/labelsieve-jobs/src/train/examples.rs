@@ -107,7 +107,7 @@ fn noisy_rows<'a>(
                 format!(
                     "`{}`, row {i}: the example `{id}` is not in `{}`",
                     relevance.path.display(),
-                    files.noisy.path.display()
+                    files.pool.path.display()
                 ),
                 "train with the same --noisy file that the relevance was computed with",
             )

@@ -5,33 +5,27 @@ mod examples;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use labelsieve::classifier::{
-    Attention, Cosine, Diffusion, EpisodicKind, EpisodicModel, Fusion, Logistic, WeightMatrix, WeightedClass,
-};
+use labelsieve::classifier::{Cosine, WeightMatrix, WeightedClass};
 use labelsieve::engine::Engine;
 use labelsieve::evaluation::{CheckedClass, LeaveOneOut, leave_one_out};
 use labelsieve::{Classifier as _, Features};
 use labelsieve_files::inputs::decisions::{DecisionCounts, Decisions};
 use labelsieve_files::inputs::same_network::Origin;
-use labelsieve_files::inputs::tables::{Table, load};
 use labelsieve_files::work::outputs::{Files, OutputKind};
 use labelsieve_files::work::table::percent;
-use labelsieve_files::work::{Context, Error, Monitor, Result, command, option, words};
-use labelsieve_files::{AtomicFile, SavedClassifier, SavedModel};
+use labelsieve_files::work::{Error, Monitor, Result, command, option, words};
+use labelsieve_files::{AtomicFile, SavedClassifier};
 use labelsieve_numerics::Device;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::examples::{ClassExamples, Examples};
 use crate::device;
-use crate::inputs::attention::load_attention;
-use crate::inputs::classifier::{Model, parts_of};
-use crate::inputs::episodes::{load_episodes, settings_of};
 use crate::inputs::pools::PoolFiles;
 
-/// Learns a classifier of features.
+/// Learns a classifier of features; of the kind `K`.
 #[derive(Clone, Debug)]
-pub struct Train {
+pub struct Train<K = Classifier> {
     /// The examples; who is a candidate of what is for the relevance file to say.
     pub files: PoolFiles,
     /// The relevance of the candidates.
@@ -39,7 +33,7 @@ pub struct Train {
     /// What people decided about candidates, if not what the relevance file says.
     pub decisions: Option<PathBuf>,
     /// What to learn.
-    pub classifier: Classifier,
+    pub classifier: K,
     /// A classifier of base classes to extend: W_A = [W_B, W].
     pub base: Option<PathBuf>,
     /// Scale of the logits, if not that of the base classes or the usual one.
@@ -59,8 +53,6 @@ pub struct Train {
 pub enum Classifier {
     /// The weighted mean of each class.
     Prototype,
-    /// The weighted mean, and what the base classes it resembles add by the generator in this file.
-    Attention(PathBuf),
     /// A cosine classifier, starting from the prototypes.
     Cosine {
         /// Examples per step, if not the usual number.
@@ -68,37 +60,74 @@ pub enum Classifier {
         /// Passes over all examples, if not the usual number.
         epochs: Option<usize>,
     },
-    /// Labels of clean examples that spread over one graph of everything; relevance is not used.
-    Diffusion {
-        /// How they spread.
-        settings: Diffusion,
-        /// Further rows that they spread over.
-        background: Option<Table>,
-        /// The share of a logistic regression on the clean examples, if one joins in.
-        logistic: Option<f32>,
-    },
-    /// Logistic regression on examples and on what the hallucinator in this file makes of them.
-    Hallucination(PathBuf),
-    /// Prototype matching networks, or what else is in this file of a system that has learned from episodes.
-    Matching(PathBuf),
 }
 
-/// What a classifier is learned with, from files.
-struct Helpers {
-    attention: Option<Attention>,
-    episodes: Option<EpisodicModel>,
-    background: Option<Features>,
+/// A kind of classifier that [`Train`] can learn: those of [`Classifier`], and those that benchmarks compare them with.
+pub trait ClassifierKind {
+    /// What it is learned with besides the examples, read from files.
+    type Helpers;
+
+    /// The files of its helpers.
+    fn helper_files(&self) -> Vec<&Path>;
+
+    /// Refuses to extend the base classes in a file, where it has no class weights.
+    fn check_extends(&self, base: &Path) -> Result<()>;
+
+    /// Reads its helpers.
+    fn helpers(&self, monitor: &dyn Monitor) -> Result<Self::Helpers>;
+
+    /// The helper that must have learned from features of the same network as the examples.
+    fn origin<'a>(&'a self, helpers: &'a Self::Helpers) -> Option<Origin<'a>>;
+
+    /// What the new classes have become, and the settings that made them.
+    fn learn(&self, helpers: &Self::Helpers, set: &TrainingSet) -> Result<(Learned, Value)>;
+}
+
+/// What a classifier is learned from.
+pub struct TrainingSet<'a> {
+    /// Where it is learned.
+    pub engine: &'a dyn Engine,
+    /// The examples of each class.
+    pub classes: &'a [WeightedClass<'a>],
+    /// Numbers per feature.
+    pub dim: usize,
+    /// Scale of the logits.
+    pub scale: f32,
+    /// Random seed.
+    pub seed: u64,
 }
 
 /// A classifier of the new classes.
-enum Learned {
+pub enum Learned {
+    /// Class weights, which can join those of base classes.
     Weights(WeightMatrix),
-    Model(Model),
+    /// Anything else, with a file format of its own.
+    Model(Box<dyn LearnedModel>),
+}
+
+/// A classifier that is not made of class weights.
+pub trait LearnedModel {
+    /// Writes it to `path`.
+    fn save(&self, description: ModelDescription, path: &Path) -> Result<()>;
+}
+
+/// What the file of a [`LearnedModel`] says of it.
+pub struct ModelDescription {
+    /// Its classes, in the order of scores.
+    pub classes: Vec<String>,
+    /// Numbers per feature.
+    pub dim: usize,
+    /// The network that made the features, as the user calls it.
+    pub backbone: Option<String>,
+    /// The network that made the features: what it is and a digest of it.
+    pub network: Option<String>,
+    /// The settings that made it.
+    pub settings: Value,
 }
 
 /// What was learned.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Trained {
+pub struct TrainSummary {
     /// All classes, base classes included.
     pub n_classes: usize,
     /// Base classes among them.
@@ -112,26 +141,24 @@ pub struct Trained {
     pub decisions: Option<DecisionCounts>,
 }
 
-impl Train {
+impl<K: ClassifierKind> Train<K> {
     /// Learns the classifier and writes it.
-    pub fn run(&self, monitor: &dyn Monitor) -> Result<Trained> {
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<TrainSummary> {
         OutputKind::Weights.target(&self.output)?;
-        self.check_extends()?;
-        let helper = self.helper_path();
-        let others = helper.into_iter().chain(self.base.as_deref()).chain([&*self.relevance]);
+        if let Some(base) = &self.base {
+            self.classifier.check_extends(base)?;
+        }
+        let others = self.base.as_deref().into_iter().chain([&*self.relevance]);
         let decisions = self.decisions.as_deref().map(Decisions::files);
-        let background = self.background().map(|table| table.paths());
-        let inputs = Files::default().reads(self.files.paths()).reads(others);
-        let inputs = inputs.reads(background.into_iter().flatten());
-        inputs.reads(decisions.into_iter().flatten()).writes([&self.output]).check()?;
+        let inputs = Files::default().reads(self.files.paths()).reads(self.classifier.helper_files());
+        let inputs = inputs.reads(others).reads(decisions.into_iter().flatten());
+        inputs.writes([&self.output]).check()?;
         let base = self.base.as_deref().map(SavedClassifier::load).transpose()?;
         let scale = self.scale.or(base.as_ref().map(|base| base.scale)).unwrap_or(Cosine::default().scale);
-        let (helpers, helper_network) = self.helpers(monitor)?;
-        let others = [
-            self.base.as_deref().zip(base.as_ref().map(|base| base.network.as_ref())),
-            self.helper_path().map(|path| (path, helper_network.as_ref())),
-        ];
-        let others = others.into_iter().flatten().map(|(path, network)| Origin::new(path, network));
+        let helpers = self.classifier.helpers(monitor)?;
+        let base_origin = self.base.as_deref().zip(base.as_ref());
+        let base_origin = base_origin.map(|(path, base)| Origin::new(path, base.network.as_ref()));
+        let others = base_origin.into_iter().chain(self.classifier.origin(&helpers));
         let given = self.decisions.as_deref().map(Decisions::open).transpose()?;
         let weights = (self.relevance.as_path(), given.as_ref());
         let Examples { classes, network, decisions } =
@@ -146,7 +173,9 @@ impl Train {
             .map(|class| WeightedClass::new(&class.clean, &class.noisy, &class.relevance))
             .collect::<labelsieve::Result<Vec<_>>>()?;
         let opened = device::open(self.device, monitor)?;
-        let (learned, settings) = self.learn(opened.engine(), &weighted, dim, scale, &helpers, monitor)?;
+        monitor.watch().check()?;
+        let set = TrainingSet { engine: opened.engine(), classes: &weighted, dim, scale, seed: self.seed };
+        let (learned, settings) = self.classifier.learn(&helpers, &set)?;
         let checked = weighted.iter().zip(&classes);
         let checked: Vec<CheckedClass> = checked
             .map(|(&learned, class)| CheckedClass { learned, irrelevant: &class.irrelevant })
@@ -161,166 +190,14 @@ impl Train {
                 (saved.classes.len(), saved.n_base)
             }
             Learned::Model(model) => {
-                let (kind, tensors) = parts_of(&model);
-                let (kind, backbone) = (kind.to_owned(), self.backbone.clone());
-                let saved = SavedModel { kind, classes: names, dim, backbone, network, settings, tensors };
-                saved.save(&self.output)?;
-                (saved.classes.len(), 0)
+                let n_classes = names.len();
+                let backbone = self.backbone.clone();
+                let description = ModelDescription { classes: names, dim, backbone, network, settings };
+                model.save(description, &self.output)?;
+                (n_classes, 0)
             }
         };
-        Ok(Trained { n_classes, n_base, dim, left_out, decisions })
-    }
-
-    /// The file of what a classifier is learned with.
-    fn helper_path(&self) -> Option<&Path> {
-        match &self.classifier {
-            Classifier::Attention(path) | Classifier::Hallucination(path) | Classifier::Matching(path) => {
-                Some(path)
-            }
-            Classifier::Prototype | Classifier::Cosine { .. } | Classifier::Diffusion { .. } => None,
-        }
-    }
-
-    fn background(&self) -> Option<&Table> {
-        match &self.classifier {
-            Classifier::Diffusion { background, .. } => background.as_ref(),
-            _ => None,
-        }
-    }
-
-    /// Refuses to extend base classes by what has no class weights.
-    fn check_extends(&self) -> Result<()> {
-        let without_weights = match &self.classifier {
-            Classifier::Diffusion { .. } => "a diffusion",
-            Classifier::Hallucination(_) => "logistic regression",
-            Classifier::Matching(_) => "a prototype matching network",
-            Classifier::Prototype | Classifier::Attention(_) | Classifier::Cosine { .. } => return Ok(()),
-        };
-        match &self.base {
-            None => Ok(()),
-            Some(base) => Err(Error::input(
-                format!(
-                    "{without_weights} has no class weights that could join those in `{}`",
-                    base.display()
-                ),
-                "leave out --base, or choose another classifier",
-            )),
-        }
-    }
-
-    /// Reads what the classifier is learned with, and the network that its file names.
-    fn helpers(&self, monitor: &dyn Monitor) -> Result<(Helpers, Option<String>)> {
-        let mut helpers = Helpers { attention: None, episodes: None, background: None };
-        let network = match &self.classifier {
-            Classifier::Attention(path) => {
-                let (attention, network) = load_attention(path)?;
-                helpers.attention = Some(attention);
-                network
-            }
-            Classifier::Hallucination(path) | Classifier::Matching(path) => {
-                let (episodes, network) = load_episodes(path)?;
-                let hallucinates = episodes.kind().hallucinates();
-                if !hallucinates && matches!(self.classifier, Classifier::Hallucination(_)) {
-                    return Err(Error::input(
-                        format!("the system in `{}` has no hallucinator", path.display()),
-                        "make one with `labelsieve train-episodes --system hallucination`",
-                    ));
-                }
-                let kind = episodes.kind();
-                if matches!(self.classifier, Classifier::Matching(_))
-                    && kind != EpisodicKind::PrototypeMatching
-                {
-                    let kind = json!(kind);
-                    let kind = kind.as_str().unwrap_or_default();
-                    monitor.note(&format!(
-                        "the system in `{}` is of the kind `{kind}`, which sees classes without their context",
-                        path.display()
-                    ));
-                }
-                helpers.episodes = Some(episodes);
-                network
-            }
-            Classifier::Diffusion { background: Some(table), .. } => {
-                let table = table.open(monitor)?;
-                let rows: Vec<usize> = (0..table.len()).collect();
-                helpers.background = Some(load(&table, &rows)?);
-                None
-            }
-            Classifier::Prototype | Classifier::Cosine { .. } | Classifier::Diffusion { .. } => None,
-        };
-        Ok((helpers, network))
-    }
-
-    /// What the new classes have become, and the settings that made them.
-    fn learn(
-        &self,
-        engine: &dyn Engine,
-        classes: &[WeightedClass],
-        dim: usize,
-        scale: f32,
-        helpers: &Helpers,
-        monitor: &dyn Monitor,
-    ) -> Result<(Learned, Value)> {
-        monitor.watch().check()?;
-        let file = |path: &Path| path.display().to_string();
-        Ok(match &self.classifier {
-            Classifier::Prototype => {
-                let weights = engine.prototypes(classes, dim, scale)?;
-                (Learned::Weights(weights), json!({ "classifier": "prototype" }))
-            }
-            Classifier::Diffusion { settings, logistic, .. } => {
-                let none = Features::empty(dim);
-                let diffusion = settings.train(classes, helpers.background.as_ref().unwrap_or(&none))?;
-                let clean = classes.iter().map(|class| WeightedClass::new(class.clean(), &none, &[]));
-                let clean = clean.collect::<labelsieve::Result<Vec<_>>>()?;
-                let model = match logistic {
-                    None => Model::Diffusion(diffusion),
-                    Some(share) => {
-                        let linear = Logistic::default().train(&clean, dim)?;
-                        Model::Fusion(Fusion::new(diffusion, linear, *share)?)
-                    }
-                };
-                let kept = json!({ "classifier": "diffusion", "diffusion": settings, "logistic": logistic });
-                (Learned::Model(model), kept)
-            }
-            Classifier::Hallucination(path) => {
-                let episodes = helpers.episodes.as_ref().context("the hallucinator was not read")?;
-                let logistic = Logistic::default();
-                let linear = episodes
-                    .logistic(&logistic, classes, self.seed)
-                    .with_context(|| format!("cannot use `{}`", path.display()))?;
-                let kept = json!({ "classifier": "hallucination", "episodes": file(path), "logistic": logistic,
-                    "seed": self.seed });
-                (Learned::Model(Model::Linear(linear)), kept)
-            }
-            Classifier::Matching(path) => {
-                let episodes = helpers.episodes.as_ref().context("the system was not read")?;
-                let matching = episodes
-                    .classifier(classes, self.seed)
-                    .with_context(|| format!("cannot use `{}`", path.display()))?;
-                let kept = json!({ "classifier": "pmn", "episodes": file(path), "seed": self.seed,
-                    "system": settings_of(episodes) });
-                (Learned::Model(Model::Matching(matching)), kept)
-            }
-            Classifier::Attention(path) => {
-                let attention = helpers.attention.as_ref().context("the generator was not read")?;
-                let generated =
-                    attention.weights(classes).with_context(|| format!("cannot use `{}`", path.display()))?;
-                let novel = WeightMatrix::new(generated.weights().clone(), scale)?;
-                (Learned::Weights(novel), json!({ "classifier": "attention", "attention": file(path) }))
-            }
-            Classifier::Cosine { batch_size, epochs } => {
-                let usual = Cosine::default();
-                let cosine = Cosine {
-                    batch_size: batch_size.unwrap_or(usual.batch_size),
-                    epochs: epochs.unwrap_or(usual.epochs),
-                    scale,
-                    ..usual
-                };
-                let settings = json!({ "classifier": "cosine", "cosine": cosine, "seed": self.seed });
-                (Learned::Weights(engine.cosine(&cosine, classes, dim, self.seed)?), settings)
-            }
-        })
+        Ok(TrainSummary { n_classes, n_base, dim, left_out, decisions })
     }
 
     /// Whether the new classes can stand beside the base classes; better asked before the training.
@@ -373,6 +250,47 @@ impl Train {
             network: None,
             n_base,
             settings,
+        })
+    }
+}
+
+impl ClassifierKind for Classifier {
+    type Helpers = ();
+
+    fn helper_files(&self) -> Vec<&Path> {
+        Vec::new()
+    }
+
+    fn check_extends(&self, _base: &Path) -> Result<()> {
+        Ok(())
+    }
+
+    fn helpers(&self, _monitor: &dyn Monitor) -> Result<()> {
+        Ok(())
+    }
+
+    fn origin<'a>(&'a self, _helpers: &'a ()) -> Option<Origin<'a>> {
+        None
+    }
+
+    fn learn(&self, _helpers: &(), set: &TrainingSet) -> Result<(Learned, Value)> {
+        let TrainingSet { engine, classes, dim, scale, seed } = *set;
+        Ok(match self {
+            Classifier::Prototype => {
+                let weights = engine.prototypes(classes, dim, scale)?;
+                (Learned::Weights(weights), json!({ "classifier": "prototype" }))
+            }
+            Classifier::Cosine { batch_size, epochs } => {
+                let usual = Cosine::default();
+                let cosine = Cosine {
+                    batch_size: batch_size.unwrap_or(usual.batch_size),
+                    epochs: epochs.unwrap_or(usual.epochs),
+                    scale,
+                    ..usual
+                };
+                let settings = json!({ "classifier": "cosine", "cosine": cosine, "seed": seed });
+                (Learned::Weights(engine.cosine(&cosine, classes, dim, seed)?), settings)
+            }
         })
     }
 }

@@ -30,7 +30,7 @@ fn main() {
     }
 }
 
-/// Something to repeat, and how many images it is.
+/// A repeatable piece of work and the number of images it covers.
 struct Work {
     images: usize,
     call: Box<dyn FnMut()>,
@@ -38,8 +38,10 @@ struct Work {
 
 fn work(line: &str, photos: &[Vec<u8>]) -> Option<Work> {
     let mut words = line.split(' ');
-    let (work, network) = (words.next()?, words.next()?);
-    let (size, images) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let work = words.next()?;
+    let network = words.next()?;
+    let size = words.next()?.parse().ok()?;
+    let images = words.next()?.parse().ok()?;
     Some(match work {
         "train" => Work { images, call: train(network, size, images) },
         "embed" => Work { images, call: embed(network, size, images) },
@@ -68,7 +70,8 @@ fn random_images(size: usize, images: usize) -> Batch {
 }
 
 fn train(network: &str, size: usize, images: usize) -> Box<dyn FnMut()> {
-    let (mut learner, batch) = (learner(network, size, 100), random_images(size, images));
+    let mut learner = learner(network, size, 100);
+    let batch = random_images(size, images);
     let classes: Vec<u32> = (0..images as u32).collect();
     let weights = vec![1.0 / images as f32; images];
     let sgd = Sgd { rate: 1e-4, momentum: 0.9, decay: 5e-4, scale: ScaleRule::Learned };
@@ -79,13 +82,15 @@ fn train(network: &str, size: usize, images: usize) -> Box<dyn FnMut()> {
 }
 
 fn embed(network: &str, size: usize, images: usize) -> Box<dyn FnMut()> {
-    let (mut embedder, batch) = (embedder(network, size), random_images(size, images));
+    let mut embedder = embedder(network, size);
+    let batch = random_images(size, images);
     Box::new(move || drop(embedder.features(&batch).expect("features")))
 }
 
-/// From files to features, as `labelsieve embed` does it: photos are decoded ahead of the network, on the same cores.
+/// From files to features, as in `embed`: photos are decoded ahead of the network, on the same cores.
 fn features_of_photos(photos: &[Vec<u8>], network: &str, size: usize, batch: usize) -> Box<dyn FnMut()> {
-    let (mut embedder, photos) = (embedder(network, size), photos.to_vec());
+    let mut embedder = embedder(network, size);
+    let photos = photos.to_vec();
     Box::new(move || {
         for batch in decoded(&photos, size, batch) {
             unit_features(embedder.as_mut(), &batch).expect("features");
@@ -112,7 +117,8 @@ fn decoded(photos: &[Vec<u8>], size: usize, batch: usize) -> impl Iterator<Item 
 
 fn per_second(images: usize, work: &mut dyn FnMut()) -> f64 {
     work();
-    let (start, mut calls) = (Instant::now(), 0);
+    let start = Instant::now();
+    let mut calls = 0;
     while start.elapsed() < STRETCH {
         work();
         calls += 1;

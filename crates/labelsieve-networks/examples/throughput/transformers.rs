@@ -21,7 +21,8 @@ pub fn named(network: &str, size: usize) -> Option<VisionTransformer<Cpu>> {
     });
     let tensors = Random::new(width, patch, size);
     let described = describe(&config, &tensors).expect("a usual network");
-    let (parts, normalisation) = ((&described.vit, &described.names), Normalisation::default());
+    let parts = (&described.vit, &described.names);
+    let normalisation = Normalisation::default();
     let transformer = VisionTransformer::read(Cpu::default(), parts, &tensors, (size, size), &normalisation);
     Some(transformer.expect("all of its tensors"))
 }

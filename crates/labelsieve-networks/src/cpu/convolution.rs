@@ -19,12 +19,12 @@ use rayon::prelude::*;
 use super::filter::{Accumulate, Filter, Finish};
 use super::tensor::Tensor;
 use super::tile::{BLOCK, NARROWEST, PIXELS, PixelTile, Run, WeightTile, pixel_tile, weight_tile};
-use crate::network::{Padding, Shape};
+use crate::network::{Geometry, Shape};
 
 /// Pixels that a weight gradient sums over before it leaves its registers: their gradients fill half the first cache.
 const CHUNK: usize = 112;
 
-/// Tasks that a weight gradient is cut into, whatever the number of threads.
+/// Tasks of a weight gradient, independent of the number of threads.
 const GRADIENT_TASKS: usize = 16;
 
 /// A convolution between tensors of known shape and border.
@@ -72,13 +72,13 @@ fn blocks(channels: usize) -> impl ExactSizeIterator<Item = Block> {
 
 /// The layout of a tensor without its numbers.
 #[derive(Clone, Copy)]
-struct Layout {
+pub(super) struct Layout {
     shape: Shape,
     border: usize,
 }
 
 impl Layout {
-    fn of(shape: Shape, border: usize) -> Layout {
+    pub fn of(shape: Shape, border: usize) -> Layout {
         Layout { shape, border }
     }
 
@@ -92,7 +92,8 @@ impl Layout {
 
     /// Where a pixel of an image starts; it may lie in the border.
     fn at(self, image: usize, y: isize, x: isize) -> u32 {
-        let (y, x) = (y + self.border as isize, x + self.border as isize);
+        let y = y + self.border as isize;
+        let x = x + self.border as isize;
         let rows = self.shape.height + 2 * self.border;
         assert!(y >= 0 && x >= 0 && (y as usize) < rows, "a window leaves the border");
         (image * self.image_stride() + y as usize * self.row_stride() + x as usize * self.shape.channels)
@@ -101,17 +102,13 @@ impl Layout {
 }
 
 impl Convolution {
-    /// Plans a convolution of `kernel`, `stride` and `padding`; the image it reads has a border of `input_border`
-    /// zeros, all other tensors one of `border`. `output.channels` is a multiple of 8, and so is `input.channels` where
-    /// gradients by the input are asked for.
-    pub fn new(
-        level: Level,
-        (input, input_border): (Shape, usize),
-        (output, border): (Shape, usize),
-        (kernel, stride, padding): (usize, usize, Padding),
-    ) -> Convolution {
+    /// Plans a convolution from images laid out as `from` to outputs laid out as `to`; gradients have the border of `to`. The
+    /// output channels are a multiple of 8, and so are the input channels where gradients by the input are asked for.
+    pub fn new(level: Level, from: Layout, to: Layout, geometry: Geometry) -> Convolution {
+        let Geometry { kernel, stride, padding } = geometry;
+        let input = from.shape;
+        let output = to.shape;
         assert!(output.channels.is_multiple_of(NARROWEST), "output channels come in blocks of {NARROWEST}");
-        let (from, to) = (Layout::of(input, input_border), Layout::of(output, border));
         let runs = (0..kernel)
             .map(|row| Run { shift: row * from.row_stride(), depth: kernel * input.channels })
             .collect();
@@ -120,11 +117,9 @@ impl Convolution {
             let corner = from.at(image, corner(y, padding.top), corner(x, padding.left));
             (corner, to.at(image, y as isize, x as isize))
         });
-        let back = Layout::of(input, border);
+        let back = Layout::of(input, to.border);
         let backward = (0..stride * stride)
-            .map(|phase| {
-                BackwardSweep::new((phase / stride, phase % stride), to, back, (kernel, stride, padding))
-            })
+            .map(|phase| BackwardSweep::new(phase / stride, phase % stride, to, back, geometry))
             .collect();
         Convolution { level, input, output, kernel, forward, backward }
     }
@@ -135,10 +130,12 @@ impl Convolution {
     }
 
     fn for_each_weight(&self, mut pair: impl FnMut(usize, usize)) {
-        let (kernel, depth) = (self.kernel, self.input.channels);
+        let kernel = self.kernel;
+        let depth = self.input.channels;
         let mut plain = 0;
         for output in 0..self.output.channels {
-            let (first, lane) = (output / BLOCK * BLOCK, output % BLOCK);
+            let first = output / BLOCK * BLOCK;
+            let lane = output % BLOCK;
             let width = BLOCK.min(self.output.channels - first);
             for input in 0..depth {
                 for tap in 0..kernel * kernel {
@@ -151,7 +148,8 @@ impl Convolution {
 
     /// Weights as a backward sweep reads them: block of 32 inputs, row, column, out, in.
     fn turn(&self, weights: &[f32], phase: &BackwardSweep) -> Vec<f32> {
-        let (inputs, outputs) = (self.input.channels, self.output.channels);
+        let inputs = self.input.channels;
+        let outputs = self.output.channels;
         let depth = phase.rows.len() * phase.columns.len() * outputs;
         let mut turned = vec![0.0; inputs * depth];
         if depth == 0 {
@@ -268,7 +266,8 @@ impl Filter for Convolution {
         let per_part = groups.div_ceil(parts);
         let mut partial = vec![0.0; (parts - 1) * gradient.len()];
         gradient.fill(0.0);
-        let (len, block_len) = (gradient.len(), self.depth() * BLOCK);
+        let len = gradient.len();
+        let block_len = self.depth() * BLOCK;
         let tasks: Vec<(usize, Block, &mut [f32])> = std::iter::once(&mut *gradient)
             .chain(partial.chunks_exact_mut(len))
             .enumerate()
@@ -292,27 +291,26 @@ impl Filter for Convolution {
 
 impl BackwardSweep {
     /// The input pixels at (`y0`, `x0`) relative to the stride, in `back`, from the gradients in `to`.
-    fn new(
-        (y0, x0): (usize, usize),
-        to: Layout,
-        back: Layout,
-        (kernel, stride, padding): (usize, usize, Padding),
-    ) -> BackwardSweep {
+    fn new(y0: usize, x0: usize, to: Layout, back: Layout, geometry: Geometry) -> BackwardSweep {
+        let Geometry { kernel, stride, padding } = geometry;
         // Kernel positions that take input position p to an output: those with p + padding - tap divisible by the stride.
         let reaching = |p: usize, padding: usize| -> Vec<usize> {
             let reaches = |tap: &usize| (p + padding + kernel * stride - tap).is_multiple_of(stride);
             (0..kernel).rev().filter(reaches).collect()
         };
-        let (rows, columns) = (reaching(y0, padding.top), reaching(x0, padding.left));
+        let rows = reaching(y0, padding.top);
+        let columns = reaching(x0, padding.left);
         let depth = columns.len() * to.shape.channels;
         let n_runs = if columns.is_empty() { 0 } else { rows.len() };
         let runs = (0..n_runs).map(|row| Run { shift: row * to.row_stride(), depth }).collect();
         // The output that the last of the taps takes input position p to; -1 lies in the border.
         let first = |p: usize, taps: &[usize]| p as isize - taps[0] as isize;
         let count = |size: usize, phase: usize| (size + stride - 1 - phase) / stride;
-        let (height, width) = (count(back.shape.height, y0), count(back.shape.width, x0));
+        let height = count(back.shape.height, y0);
+        let width = count(back.shape.width, x0);
         let sweep = Sweep::new(runs, to, back, height, width, |image, y, x| {
-            let (y, x) = (y * stride + y0, x * stride + x0);
+            let y = y * stride + y0;
+            let x = x * stride + x0;
             let start = match n_runs {
                 0 => 0, // nothing is read
                 _ => to.at(
@@ -363,18 +361,22 @@ impl Sweep {
         add: Accumulate,
         output: &mut Tensor,
     ) {
-        let (depth, channels) = (self.depth(), output.shape.channels);
+        let depth = self.depth();
+        let channels = output.shape.channels;
         let n_blocks = blocks(channels).len();
         assert_eq!(weights.len(), channels * depth);
         assert!(finish.bias.is_none_or(|bias| bias.len() == channels));
         assert_eq!(input.images, output.images);
         assert!(finish.add.is_none_or(|add| add.data.len() == output.data.len()));
-        let (input_stride, output_stride) = (input.image_stride(), output.image_stride());
+        let input_stride = input.image_stride();
+        let output_stride = output.image_stride();
         let groups = output.images.div_ceil(self.group);
-        let (images, target) = (output.images, Target(output.data.as_mut_ptr()));
+        let images = output.images;
+        let target = Target(output.data.as_mut_ptr());
         let extent = self.runs.iter().map(|run| run.shift + run.depth).max().unwrap_or(0);
         (0..groups * n_blocks).into_par_iter().for_each(|task| {
-            let (group, channel) = (task / n_blocks, task % n_blocks * BLOCK);
+            let group = task / n_blocks;
+            let channel = task % n_blocks * BLOCK;
             let width = BLOCK.min(channels - channel);
             let first = group * self.group;
             let pixels = self.group.min(images - first) * self.pixels;

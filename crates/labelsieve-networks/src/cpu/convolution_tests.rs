@@ -1,7 +1,7 @@
 use labelsieve_numerics::random::Stream;
 
 use super::*;
-use crate::network::Activation;
+use crate::network::{Activation, Padding};
 
 fn random(stream: Stream, shape: Shape, images: usize, border: usize) -> Tensor {
     let mut tensor = Tensor::zeros(images, shape, border);
@@ -33,13 +33,10 @@ struct Naive {
     by_weights: Vec<f64>,
 }
 
-fn naive(
-    input: &Tensor,
-    weights: &[f32],
-    by_output: &Tensor,
-    (kernel, stride, padding): (usize, usize, Padding),
-) -> Naive {
-    let (from, to) = (input.shape, by_output.shape);
+fn naive(input: &Tensor, weights: &[f32], by_output: &Tensor, geometry: Geometry) -> Naive {
+    let Geometry { kernel, stride, padding } = geometry;
+    let from = input.shape;
+    let to = by_output.shape;
     let mut all = Naive {
         output: vec![0.0; input.images * to.len()],
         by_input: vec![0.0; input.images * from.len()],
@@ -51,10 +48,8 @@ fn naive(
             let gradient = get(by_output, image, y as isize, x as isize, o);
             for (r, c, i) in positions(Shape { channels: from.channels, height: kernel, width: kernel }) {
                 let weight = ((o * from.channels + i) * kernel + r) * kernel + c;
-                let (iy, ix) = (
-                    (y * stride + r) as isize - padding.top as isize,
-                    (x * stride + c) as isize - padding.left as isize,
-                );
+                let iy = (y * stride + r) as isize - padding.top as isize;
+                let ix = (x * stride + c) as isize - padding.left as isize;
                 let value = get(input, image, iy, ix, i);
                 all.output[at] += value * f64::from(weights[weight]);
                 all.by_weights[weight] += value * gradient;
@@ -92,7 +87,7 @@ fn inner(tensor: &Tensor) -> impl Iterator<Item = f32> {
 
 /// A convolution with random input, weights and gradients by the output, and what the naive loops make of them.
 struct Case {
-    geometry: (usize, usize, Padding),
+    geometry: Geometry,
     input: Tensor,
     weights: Vec<f32>,
     by_output: Tensor,
@@ -104,39 +99,41 @@ impl Case {
         seed: u64,
         images: usize,
         channels: (usize, usize),
-        (height, width): (usize, usize),
-        (kernel, stride, padding): (usize, usize, usize),
+        size: (usize, usize),
+        geometry: Geometry,
     ) -> Case {
+        let (height, width) = size;
+        let Geometry { kernel, stride, padding: Padding { top: padding, .. } } = geometry;
         let stream = Stream::new(seed);
         let from = Shape { channels: channels.0, height, width };
         let out = |size: usize| (size + 2 * padding - kernel) / stride + 1;
         let to = Shape { channels: channels.1, height: out(height), width: out(width) };
-        Case::of(stream, images, from, to, (kernel, stride, Padding::of(padding)))
+        Case::of(stream, images, from, to, geometry)
     }
 
-    fn of(
-        stream: Stream,
-        images: usize,
-        from: Shape,
-        to: Shape,
-        (kernel, stride, padding): (usize, usize, Padding),
-    ) -> Case {
+    fn of(stream: Stream, images: usize, from: Shape, to: Shape, geometry: Geometry) -> Case {
+        let Geometry { kernel, padding, .. } = geometry;
         let input = random(stream.branch(0), from, images, padding.top.max(1));
         let by_output = random(stream.branch(1), to, images, 1);
         let weights: Vec<f32> = (0..to.channels * from.channels * kernel * kernel)
             .map(|i| stream.branch(2).normal(i as u64))
             .collect();
-        let expected = naive(&input, &weights, &by_output, (kernel, stride, padding));
-        Case { geometry: (kernel, stride, padding), input, weights, by_output, expected }
+        let expected = naive(&input, &weights, &by_output, geometry);
+        Case { geometry, input, weights, by_output, expected }
     }
 
     fn convolution(&self, level: Level) -> Convolution {
-        let (from, to) = (self.input.shape, self.by_output.shape);
-        Convolution::new(level, (from, self.input.border), (to, self.by_output.border), self.geometry)
+        let from = self.input.shape;
+        let to = self.by_output.shape;
+        let from = Layout::of(from, self.input.border);
+        let to = Layout::of(to, self.by_output.border);
+        Convolution::new(level, from, to, self.geometry)
     }
 
     fn check_forward(&self, level: Level) {
-        let (convolution, to, stream) = (self.convolution(level), self.by_output.shape, Stream::new(9));
+        let convolution = self.convolution(level);
+        let to = self.by_output.shape;
+        let stream = Stream::new(9);
         let packed = convolution.pack(&self.weights);
         assert_eq!(convolution.unpack(&packed), self.weights);
         let mut output = random(stream.branch(0), to, self.input.images, 1); // to be overwritten
@@ -164,7 +161,8 @@ impl Case {
     }
 
     fn check_input_gradient(&self, level: Level) {
-        let (convolution, from) = (self.convolution(level), self.input.shape);
+        let convolution = self.convolution(level);
+        let from = self.input.shape;
         let packed = convolution.pack(&self.weights);
         let there = random(Stream::new(8), from, self.input.images, 1);
         let mut gradient = there.clone();
@@ -187,7 +185,7 @@ fn assert_border_is_zero(tensor: &Tensor) {
 
 #[test]
 fn sweeps_equal_the_naive_convolution_and_its_gradients_at_every_level() {
-    for (seed, (images, channels, size, geometry)) in [
+    for (seed, (images, channels, size, (kernel, stride, padding))) in [
         (2, (3, 32), (9, 11), (7, 2, 3)),
         (3, (32, 64), (8, 8), (3, 1, 1)),
         (5, (32, 32), (2, 3), (3, 1, 1)),
@@ -202,6 +200,7 @@ fn sweeps_equal_the_naive_convolution_and_its_gradients_at_every_level() {
     .into_iter()
     .enumerate()
     {
+        let geometry = Geometry::new(kernel, stride, padding);
         let case = Case::new(seed as u64, images, channels, size, geometry);
         for level in Level::available() {
             case.check_forward(level);
@@ -217,7 +216,7 @@ fn sweeps_equal_the_naive_convolution_and_its_gradients_at_every_level() {
 fn zeros_may_stand_behind_the_image_only() {
     let from = Shape { channels: 16, height: 8, width: 6 };
     let to = Shape { channels: 48, height: 4, width: 3 };
-    let case = Case::of(Stream::new(5), 2, from, to, (3, 2, Padding { top: 0, left: 0 }));
+    let case = Case::of(Stream::new(5), 2, from, to, Geometry::new(3, 2, 0));
     for level in Level::available() {
         case.check_forward(level);
         case.check_weight_gradient(level);
@@ -228,7 +227,7 @@ fn zeros_may_stand_behind_the_image_only() {
 #[test]
 fn a_last_tile_of_any_length_adds_each_pixel_once_at_every_level() {
     for width in 1..=2 * PIXELS + 1 {
-        let case = Case::new(width as u64, 1, (32, 32), (1, width), (1, 1, 0));
+        let case = Case::new(width as u64, 1, (32, 32), (1, width), Geometry::new(1, 1, 0));
         for level in Level::available() {
             case.check_forward(level);
             case.check_weight_gradient(level);
@@ -239,7 +238,7 @@ fn a_last_tile_of_any_length_adds_each_pixel_once_at_every_level() {
 
 #[test]
 fn levels_with_fused_instructions_give_the_same_bits() {
-    let case = Case::new(77, 3, (32, 64), (7, 9), (3, 2, 1));
+    let case = Case::new(77, 3, (32, 64), (7, 9), Geometry::new(3, 2, 1));
     let all = |level: Level| {
         let convolution = case.convolution(level);
         let packed = convolution.pack(&case.weights);

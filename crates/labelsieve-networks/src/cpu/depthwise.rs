@@ -1,4 +1,4 @@
-//! Convolutions of each channel by itself, forwards and backwards.
+//! Depthwise convolutions, forwards and backwards.
 //!
 //! ```text
 //! for each output pixel (y, x) and channel c:
@@ -19,7 +19,7 @@ use super::depthwise_row::{Row, depthwise_row};
 use super::filter::{Accumulate, Filter, Finish};
 use super::tensor::Tensor;
 use super::tile::NARROWEST;
-use crate::network::Padding;
+use crate::network::{Geometry, Padding};
 
 /// A depthwise convolution. Weights are packed row by row, column by column, channel by channel.
 #[derive(Clone, Debug)]
@@ -34,11 +34,8 @@ pub(super) struct Depthwise {
 impl Depthwise {
     /// A kernel of 3×3 or 5×5 with a stride of 1 or 2, on a multiple of 8 channels; windows start at most two pixels outside
     /// the image and end at most two outside it.
-    pub fn new(
-        level: Level,
-        channels: usize,
-        (kernel, stride, padding): (usize, usize, Padding),
-    ) -> Depthwise {
+    pub fn new(level: Level, channels: usize, geometry: Geometry) -> Depthwise {
+        let Geometry { kernel, stride, padding } = geometry;
         assert!(channels.is_multiple_of(NARROWEST), "channels come in blocks of {NARROWEST}");
         assert!(matches!((kernel, stride), (3 | 5, 1 | 2)), "a kernel of {kernel} with stride {stride}");
         assert!(padding.top.max(padding.left) <= 2, "a window leaves the border");
@@ -65,7 +62,9 @@ impl Depthwise {
 
     /// Adds Σ input · gradient of every tap of one image, row by row.
     fn add_weight_gradient(&self, input: &Tensor, by_output: &Tensor, image: usize, sums: &mut [f64]) {
-        let (from, to, channels) = (input.shape, by_output.shape, self.channels);
+        let from = input.shape;
+        let to = by_output.shape;
+        let channels = self.channels;
         for y in 0..to.height {
             let gradients = by_output.row(image, y);
             for row in self.inside(y, self.padding.top, from.height) {
@@ -105,10 +104,12 @@ impl Filter for Depthwise {
     fn forward(&self, input: &Tensor, weights: &[f32], finish: Finish, output: &mut Tensor) {
         /// Rows that a thread takes at least: less is not worth waking it.
         const ROWS: usize = 4;
-        let (from, to) = (input.shape, output.shape);
+        let from = input.shape;
+        let to = output.shape;
         assert_eq!((input.images, from.channels, to.channels), (output.images, self.channels, self.channels));
-        let (origin, row_stride, image_stride) =
-            (output.origin(), output.row_stride(), output.image_stride());
+        let origin = output.origin();
+        let row_stride = output.row_stride();
+        let image_stride = output.image_stride();
         let images = output.data.par_chunks_exact_mut(image_stride).enumerate();
         images.for_each(|(image, data)| {
             let rows = data[origin..].par_chunks_mut(row_stride).enumerate().take(to.height);
@@ -127,15 +128,18 @@ impl Filter for Depthwise {
                     activation: finish.activation,
                 };
                 let output = &mut output[..to.width * self.channels];
-                depthwise_row(self.level, (self.kernel, self.stride), &row, output);
+                depthwise_row(self.level, self.kernel, self.stride, &row, output);
             });
         });
     }
 
     fn backward(&self, by_output: &Tensor, weights: &[f32], add: Accumulate, by_input: &mut Tensor) {
-        let (to, from, channels) = (by_output.shape, by_input.shape, self.channels);
-        let (origin, stride, image_stride) =
-            (by_input.origin(), by_input.row_stride(), by_input.image_stride());
+        let to = by_output.shape;
+        let from = by_input.shape;
+        let channels = self.channels;
+        let origin = by_input.origin();
+        let stride = by_input.row_stride();
+        let image_stride = by_input.image_stride();
         by_input.data.par_chunks_exact_mut(image_stride).enumerate().for_each(|(image, data)| {
             if add == Accumulate::Replace {
                 data.fill(0.0);

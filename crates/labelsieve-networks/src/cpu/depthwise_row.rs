@@ -12,7 +12,7 @@ use crate::network::Activation;
 /// Pixels of a tile: the widths of the usual images are multiples of it.
 const PIXELS: usize = 7;
 
-/// What a row of outputs is made from.
+/// The inputs of a row of outputs.
 pub(super) struct Row<'a> {
     /// From the first number that the first output reads on.
     pub input: &'a [f32],
@@ -30,7 +30,7 @@ pub(super) struct Row<'a> {
 }
 
 /// Fills `output`, whole pixels of a row, with a kernel of 3 or 5 and a stride of 1 or 2.
-pub(super) fn depthwise_row(level: Level, (kernel, stride): (usize, usize), row: &Row, output: &mut [f32]) {
+pub(super) fn depthwise_row(level: Level, kernel: usize, stride: usize, row: &Row, output: &mut [f32]) {
     let Row { channels, n_rows, input_stride, .. } = *row;
     let width = output.len() / channels;
     assert!(channels.is_multiple_of(8) && output.len() == width * channels && n_rows <= kernel);
@@ -81,7 +81,8 @@ unsafe fn at_level<const K: usize, const S: usize>(level: Level, row: &Row, outp
 
 #[inline(always)]
 unsafe fn whole_row<L: Lanes, const K: usize, const S: usize>(row: &Row, output: &mut [f32]) {
-    let (width, mut x) = (output.len() / row.channels, 0);
+    let width = output.len() / row.channels;
+    let mut x = 0;
     // SAFETY: pixels stay below the width.
     unsafe {
         while x + PIXELS <= width {
@@ -132,10 +133,7 @@ unsafe fn tile<L: Lanes, const K: usize, const S: usize, const T: usize, const W
     // SAFETY: all offsets lie inside their slices, as `depthwise_row` checked; of a register that is not full, only as many
     // numbers as there are channels left are read and written.
     unsafe {
-        let load = |from: *const f32| match WHOLE {
-            true => L::load(from),
-            false => L::load_some(from, left),
-        };
+        let load = |from: *const f32| if WHOLE { L::load(from) } else { L::load_some(from, left) };
         let mut sums = match row.bias {
             Some(bias) => [load(bias.as_ptr().add(channel)); T],
             None => [L::zero(); T],
@@ -165,13 +163,13 @@ unsafe fn tile<L: Lanes, const K: usize, const S: usize, const T: usize, const W
         for (t, sum) in sums.into_iter().enumerate() {
             let value = match row.activation {
                 Activation::Linear => sum,
-                other => L::clamp(sum, other.range()),
+                other => {
+                    let (low, high) = other.range();
+                    L::clamp(sum, low, high)
+                }
             };
             let to = output.add((x + t) * channels + channel);
-            match WHOLE {
-                true => L::store(to, value),
-                false => L::store_some(to, value, left),
-            }
+            if WHOLE { L::store(to, value) } else { L::store_some(to, value, left) }
         }
     }
 }

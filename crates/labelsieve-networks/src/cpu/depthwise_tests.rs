@@ -9,7 +9,8 @@ use crate::network::{Activation, Shape};
 const IMAGES: usize = 2;
 
 fn random(seed: u64, shape: Shape) -> Tensor {
-    let (mut tensor, stream) = (Tensor::zeros(IMAGES, shape, 1), Stream::new(seed));
+    let mut tensor = Tensor::zeros(IMAGES, shape, 1);
+    let stream = Stream::new(seed);
     for_each_row(&mut tensor, |image, y, row| {
         for (i, value) in row.iter_mut().enumerate() {
             *value = stream.branch((image * shape.height + y) as u64).normal(i as u64);
@@ -20,18 +21,20 @@ fn random(seed: u64, shape: Shape) -> Tensor {
 
 fn get(tensor: &Tensor, image: usize, y: isize, x: isize, channel: usize) -> f64 {
     let inside = |v: isize, size: usize| v >= 0 && (v as usize) < size;
-    match inside(y, tensor.shape.height) && inside(x, tensor.shape.width) {
-        true => f64::from(tensor.row(image, y as usize)[x as usize * tensor.shape.channels + channel]),
-        false => 0.0,
+    if inside(y, tensor.shape.height) && inside(x, tensor.shape.width) {
+        f64::from(tensor.row(image, y as usize)[x as usize * tensor.shape.channels + channel])
+    } else {
+        0.0
     }
 }
 
 /// Calls `each` with image, output pixel, channel, position of the weight and input pixel of every product.
 fn for_each_product(
     to: Shape,
-    (kernel, stride, padding): (usize, usize, Padding),
+    geometry: Geometry,
     mut each: impl FnMut(usize, (usize, usize), usize, usize, (isize, isize)),
 ) {
+    let Geometry { kernel, stride, padding } = geometry;
     for (image, y, x) in (0..IMAGES * to.height * to.width)
         .map(|i| (i / to.width / to.height, i / to.width % to.height, i % to.width))
     {
@@ -53,22 +56,27 @@ fn near(found: f32, expected: f64, what: &str) {
     assert!((f64::from(found) - expected).abs() < 1e-4, "{what}: {found} instead of {expected}");
 }
 
-fn check(channels: usize, (height, width): (usize, usize), geometry: (usize, usize, Padding)) {
-    let (kernel, stride, padding) = geometry;
+fn check(channels: usize, size: (usize, usize), geometry: Geometry) {
+    let (height, width) = size;
+    let Geometry { kernel, stride, .. } = geometry;
     let from = Shape { channels, height, width };
     let to = Shape { channels, height: height.div_ceil(stride), width: width.div_ceil(stride) };
     let stream = Stream::new(3);
     let weights: Vec<f32> = (0..channels * kernel * kernel).map(|i| stream.normal(i as u64)).collect();
     let bias: Vec<f32> = (0..channels).map(|i| stream.branch(1).normal(i as u64)).collect();
-    let (input, add, gradients, there) = (random(1, from), random(2, to), random(3, to), random(4, from));
+    let input = random(1, from);
+    let add = random(2, to);
+    let gradients = random(3, to);
+    let there = random(4, from);
     let place = |shape: Shape, image: usize, y: usize, x: usize, c: usize| {
         ((image * shape.height + y) * shape.width + x) * shape.channels + c
     };
     let mut output = vec![0.0; IMAGES * to.len()];
-    let (mut by_input, mut by_weights) = (vec![0.0; IMAGES * from.len()], vec![0.0; weights.len()]);
+    let mut by_input = vec![0.0; IMAGES * from.len()];
+    let mut by_weights = vec![0.0; weights.len()];
     for_each_product(to, geometry, |image, (y, x), c, weight, (iy, ix)| {
-        let (value, gradient) =
-            (get(&input, image, iy, ix, c), get(&gradients, image, y as isize, x as isize, c));
+        let value = get(&input, image, iy, ix, c);
+        let gradient = get(&gradients, image, y as isize, x as isize, c);
         output[place(to, image, y, x, c)] += value * f64::from(weights[weight]);
         by_weights[weight] += value * gradient;
         if (0..height as isize).contains(&iy) && (0..width as isize).contains(&ix) {
@@ -79,7 +87,7 @@ fn check(channels: usize, (height, width): (usize, usize), geometry: (usize, usi
     for level in Level::available() {
         let what =
             format!("{level}: {channels} channels, {height}×{width}, kernel {kernel}, stride {stride}");
-        let filter = Depthwise::new(level, channels, (kernel, stride, padding));
+        let filter = Depthwise::new(level, channels, geometry);
         let packed = filter.pack(&weights);
         assert_eq!(filter.unpack(&packed), weights);
         let mut found = random(5, to); // to be overwritten
@@ -130,7 +138,7 @@ fn outputs_and_gradients_are_those_of_the_definition_at_every_level() {
             let before =
                 |size: usize| ((size.div_ceil(stride) - 1) * stride + kernel).saturating_sub(size) / 2;
             let padding = Padding { top: before(size.0), left: before(size.1) };
-            check(channels, size, (kernel, stride, padding));
+            check(channels, size, Geometry { kernel, stride, padding });
         }
     }
 }
@@ -138,10 +146,11 @@ fn outputs_and_gradients_are_those_of_the_definition_at_every_level() {
 #[test]
 fn levels_with_fused_instructions_give_the_same_bits() {
     let shape = Shape { channels: 24, height: 6, width: 9 };
-    let (input, stream) = (random(7, shape), Stream::new(8));
+    let input = random(7, shape);
+    let stream = Stream::new(8);
     let weights: Vec<f32> = (0..24 * 25).map(|i| stream.normal(i)).collect();
     let outputs = |level: Level| {
-        let filter = Depthwise::new(level, 24, (5, 1, Padding::of(2)));
+        let filter = Depthwise::new(level, 24, Geometry::new(5, 1, 2));
         let mut output = Tensor::zeros(IMAGES, shape, 1);
         filter.forward(&input, &filter.pack(&weights), Finish::PLAIN, &mut output);
         output.data

@@ -1,4 +1,4 @@
-//! What the walk over a network asks of a convolution, of whatever kind.
+//! The interface of all kinds of convolution.
 
 use super::tensor::Tensor;
 use crate::network::Activation;
@@ -14,7 +14,7 @@ pub(super) trait Filter: Send + Sync {
     /// Multiplies the packed weights of each output channel by its factor.
     fn scale_outputs(&self, packed: &mut [f32], factors: &[f32]);
 
-    /// `output = input * weights`, then what `finish` says.
+    /// `output = input * weights`, then `finish`.
     fn forward(&self, input: &Tensor, weights: &[f32], finish: Finish, output: &mut Tensor);
 
     /// The gradient by the input from that by the output.
@@ -24,14 +24,14 @@ pub(super) trait Filter: Send + Sync {
     fn weight_gradient(&self, input: &Tensor, by_output: &Tensor, gradient: &mut [f32]);
 }
 
-/// What a convolution does besides the products.
+/// The steps after the products of a convolution.
 #[derive(Clone, Copy)]
 pub(super) struct Finish<'a> {
     /// One number per channel that sums start from.
     pub bias: Option<&'a [f32]>,
     /// Added, laid out as the output.
     pub add: Option<&'a Tensor>,
-    /// What becomes of the results.
+    /// Applied to the results.
     pub activation: Activation,
 }
 

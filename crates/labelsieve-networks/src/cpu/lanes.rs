@@ -26,8 +26,8 @@ pub(crate) trait Lanes {
     /// `a + b`.
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     /// `low` where `a` is less, `high` where it is more.
-    unsafe fn clamp(a: Self::V, range: (f32, f32)) -> Self::V;
-    /// Asks for what is at `from` to be in the second cache soon; any address will do.
+    unsafe fn clamp(a: Self::V, low: f32, high: f32) -> Self::V;
+    /// Prefetches `from` into the second-level cache; any address is allowed.
     #[inline(always)]
     fn prefetch(from: *const f32) {
         #[cfg(target_arch = "x86_64")]
@@ -99,7 +99,7 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn clamp(a: Self::V, (low, high): (f32, f32)) -> Self::V {
+    unsafe fn clamp(a: Self::V, low: f32, high: f32) -> Self::V {
         use std::arch::x86_64::{_mm512_max_ps, _mm512_min_ps, _mm512_set1_ps};
         // SAFETY: see `zero`.
         unsafe { _mm512_min_ps(_mm512_max_ps(a, _mm512_set1_ps(low)), _mm512_set1_ps(high)) }
@@ -171,14 +171,14 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn clamp(a: Self::V, (low, high): (f32, f32)) -> Self::V {
+    unsafe fn clamp(a: Self::V, low: f32, high: f32) -> Self::V {
         use std::arch::x86_64::{_mm256_max_ps, _mm256_min_ps, _mm256_set1_ps};
         // SAFETY: see `zero`.
         unsafe { _mm256_min_ps(_mm256_max_ps(a, _mm256_set1_ps(low)), _mm256_set1_ps(high)) }
     }
 }
 
-/// Any machine: eight numbers that the compiler puts into whatever registers there are.
+/// Any machine: eight numbers, in registers that the compiler chooses.
 pub(crate) struct Plain;
 
 impl Lanes for Plain {
@@ -238,7 +238,7 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
-    unsafe fn clamp(a: Self::V, (low, high): (f32, f32)) -> Self::V {
+    unsafe fn clamp(a: Self::V, low: f32, high: f32) -> Self::V {
         a.map(|a| a.max(low).min(high))
     }
 }

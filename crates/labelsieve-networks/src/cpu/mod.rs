@@ -1,4 +1,12 @@
-//! Networks on the CPU.
+//! Convolutional networks on the CPU.
+//!
+//! ```text
+//! walk.rs: the nodes of a network ─┬─► convolution.rs ──► tile.rs
+//!                                  ├─► depthwise.rs ────► depthwise_row.rs      filter.rs: the interface of both
+//!                                  └─► normalise.rs, pool.rs
+//! ```
+//!
+//! Activations are [`tensor::Tensor`]s with a border of zeros. Kernels are written once, on the vectors of `lanes.rs`.
 
 mod convolution;
 mod depthwise;
@@ -79,14 +87,14 @@ impl CpuLearner {
         }
     }
 
-    /// Images whose features are computed together: as many as fit a usual last level of cache, and enough for all threads.
+    /// Images per forward pass: as many as fit in a typical last-level cache, and enough for all threads.
     fn images_at_once(&self) -> usize {
         const CACHE: usize = 16 << 20;
         let largest = self.network.nodes().iter().map(|node| node.shape.len()).max().unwrap_or(1);
         (CACHE / (size_of::<f32>() * largest.max(1))).max(2 * rayon::current_num_threads())
     }
 
-    /// One step of all parameters against their gradients; what the pass has kept is not needed any more.
+    /// Updates all parameters by their gradients and drops what the forward pass kept.
     fn descend(&mut self, gradient: &[f32], sgd: &Sgd) {
         for (parameter, range) in &self.tensors {
             let decay = match (parameter.role, sgd.scale) {
@@ -125,7 +133,7 @@ impl Embedder for CpuLearner {
 
     fn features(&mut self, images: &Batch) -> Result<Vec<f32>> {
         images.check(&self.network)?;
-        // A few images at a time: what passes from layer to layer is large, and memory is slow. No feature depends on it.
+        // A few images at a time, so that activations stay in the cache. Features do not depend on it.
         let (height, width) = images.size();
         let mut features = Vec::with_capacity(images.len() * self.network.dim());
         for pixels in images.pixels().chunks(self.images_at_once() * height * width * 3) {
@@ -143,10 +151,17 @@ impl Learner for CpuLearner {
         if images.is_empty() {
             return Ok(());
         }
-        let (weights, scale) = (self.classifier(Role::ClassWeights)?, self.classifier(Role::ClassScale)?);
+        let weights = self.classifier(Role::ClassWeights)?;
+        let scale = self.classifier(Role::ClassScale)?;
         let features = self.walker.forward(images, &mut self.values);
-        let classifier = (&self.values[weights.clone()], self.values[scale.start]);
-        let loss = cosine_loss_at(self.level, &features, classifier, self.network.dim(), targets);
+        let loss = cosine_loss_at(
+            self.level,
+            &features,
+            &self.values[weights.clone()],
+            self.values[scale.start],
+            self.network.dim(),
+            targets,
+        );
         let mut gradient = self.walker.backward(&loss.by_features, &self.values);
         gradient[weights].copy_from_slice(&loss.by_weights);
         gradient[scale.start] = loss.by_scale;

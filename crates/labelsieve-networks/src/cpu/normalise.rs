@@ -12,7 +12,7 @@ use crate::network::Activation;
 /// Share of a new batch in the running statistics, as in PyTorch.
 const RUNNING_SHARE: f32 = 0.1;
 
-/// What a batch looked like, channel by channel.
+/// Mean and deviation of each channel of a batch.
 #[derive(Clone, Debug)]
 pub(super) struct Statistics {
     pub mean: Vec<f32>,
@@ -90,7 +90,8 @@ for_this_machine! {
 
 #[inline(always)]
 fn add_block_moments<const N: usize>(row: &[f32], channels: usize, first: usize, sums: &mut [f64]) {
-    let (mut sum, mut square) = ([0.0f32; N], [0.0f32; N]);
+    let mut sum = [0.0f32; N];
+    let mut square = [0.0f32; N];
     for pixel in row.chunks_exact(channels) {
         let pixel = block::<N>(pixel, first);
         for c in 0..N {
@@ -114,7 +115,8 @@ fn block<const N: usize>(values: &[f32], first: usize) -> &[f32; N] {
 pub(super) fn forward(
     level: Level,
     input: &Tensor,
-    (statistics, affine): (&Statistics, Affine),
+    statistics: &Statistics,
+    affine: Affine,
     add: Option<&Tensor>,
     activation: Activation,
     output: &mut Tensor,
@@ -131,7 +133,8 @@ pub(super) fn forward(
 
 for_this_machine! {
     fn scale_row(input: &[f32], factor: &[f32], offset: &[f32], add: Option<&[f32]>, range: (f32, f32), output: &mut [f32]) {
-        let (channels, (floor, ceiling)) = (factor.len(), range);
+        let channels = factor.len();
+        let (floor, ceiling) = range;
         match add {
             Some(add) => {
                 let pixels = output.chunks_exact_mut(channels).zip(input.chunks_exact(channels));
@@ -152,10 +155,10 @@ for_this_machine! {
     }
 }
 
-/// What the backward pass needs of the forward one.
-pub(super) struct Saved<'a> {
+/// Values of the forward pass that the backward pass needs.
+pub(super) struct ForwardValues<'a> {
     pub input: &'a Tensor,
-    /// The output: where the activation held a value back, the gradient stops.
+    /// The output: where the activation clipped a value, the gradient is zero.
     pub output: &'a Tensor,
     pub activation: Activation,
     pub statistics: &'a Statistics,
@@ -168,11 +171,11 @@ pub(super) struct AffineGradient {
     pub shift: Vec<f32>,
 }
 
-/// Turns the gradient by the output into that by the input, in place. The shortcut that was added gets the gradient behind
-/// the activation.
+/// Turns the gradient by the output into that by the input, in place, and passes the gradient before the activation to the
+/// shortcut.
 pub(super) fn backward(
     level: Level,
-    saved: &Saved,
+    saved: &ForwardValues,
     gradients: &mut Tensor,
     shortcut: Option<(&mut Tensor, Accumulate)>,
 ) -> AffineGradient {
@@ -212,7 +215,7 @@ pub(super) fn backward(
     AffineGradient { scale: to_f32(scale), shift: to_f32(shift) }
 }
 
-/// Stops the gradient where the activation held a value back.
+/// Zeroes the gradient where the activation clipped a value.
 fn mask(level: Level, output: &Tensor, range: (f32, f32), gradients: &mut Tensor) {
     let stride = gradients.image_stride();
     let images = gradients.data.par_chunks_exact_mut(stride).zip(output.data.par_chunks_exact(stride));
@@ -252,10 +255,10 @@ for_this_machine! {
         let channels = mean.len();
         let whole = channels / CHANNELS * CHANNELS;
         for first in (0..whole).step_by(CHANNELS) {
-            add_block_gradients::<CHANNELS>(gradients, input, (mean, inverse_deviation), first, sums);
+            add_block_gradients::<CHANNELS>(gradients, input, mean, inverse_deviation, first, sums);
         }
         for first in (whole..channels).step_by(NARROWEST) {
-            add_block_gradients::<NARROWEST>(gradients, input, (mean, inverse_deviation), first, sums);
+            add_block_gradients::<NARROWEST>(gradients, input, mean, inverse_deviation, first, sums);
         }
     }
 }
@@ -264,15 +267,19 @@ for_this_machine! {
 fn add_block_gradients<const N: usize>(
     gradients: &[f32],
     input: &[f32],
-    (mean, inverse_deviation): (&[f32], &[f32]),
+    mean: &[f32],
+    inverse_deviation: &[f32],
     first: usize,
     sums: &mut [f64],
 ) {
     let channels = mean.len();
-    let (mean, inverse_deviation) = (block::<N>(mean, first), block::<N>(inverse_deviation, first));
-    let (mut plain, mut by_input) = ([0.0f32; N], [0.0f32; N]);
+    let mean = block::<N>(mean, first);
+    let inverse_deviation = block::<N>(inverse_deviation, first);
+    let mut plain = [0.0f32; N];
+    let mut by_input = [0.0f32; N];
     for (gradient, input) in gradients.chunks_exact(channels).zip(input.chunks_exact(channels)) {
-        let (gradient, input) = (block::<N>(gradient, first), block::<N>(input, first));
+        let gradient = block::<N>(gradient, first);
+        let input = block::<N>(input, first);
         for c in 0..N {
             plain[c] += gradient[c];
             by_input[c] += gradient[c] * (input[c] - mean[c]) * inverse_deviation[c];

@@ -11,7 +11,8 @@ const EPSILON: f32 = 1e-3;
 const IMAGES: usize = 3;
 
 fn random(seed: u64) -> Tensor {
-    let (mut tensor, stream) = (Tensor::zeros(IMAGES, SHAPE, 1), Stream::new(seed));
+    let mut tensor = Tensor::zeros(IMAGES, SHAPE, 1);
+    let stream = Stream::new(seed);
     for_each_row(&mut tensor, |image, y, row| {
         for (i, value) in row.iter_mut().enumerate() {
             *value = 0.3 + stream.branch((image * SHAPE.height + y) as u64).normal(i as u64);
@@ -72,8 +73,11 @@ fn affine() -> (Vec<f32>, Vec<f32>) {
 
 #[test]
 fn outputs_are_those_of_the_definition_with_and_without_shortcut_and_relu() {
-    let (input, add, (scale, shift)) = (random(0), random(1), affine());
-    let (x, added) = (channels(&input), channels(&add));
+    let input = random(0);
+    let add = random(1);
+    let (scale, shift) = affine();
+    let x = channels(&input);
+    let added = channels(&add);
     for level in Level::available() {
         let statistics = Statistics::of(level, &input, EPSILON);
         for (shortcut, activation) in [
@@ -85,7 +89,7 @@ fn outputs_are_those_of_the_definition_with_and_without_shortcut_and_relu() {
         ] {
             let mut output = Tensor::zeros(IMAGES, SHAPE, 1);
             let affine = Affine { scale: &scale, shift: &shift };
-            forward(level, &input, (&statistics, affine), shortcut, activation, &mut output);
+            forward(level, &input, &statistics, affine, shortcut, activation, &mut output);
             for (c, found) in channels(&output).iter().enumerate() {
                 let naive = Naive::new(&x[c], scale[c], shift[c]);
                 for (i, found) in found.iter().enumerate() {
@@ -102,11 +106,16 @@ fn outputs_are_those_of_the_definition_with_and_without_shortcut_and_relu() {
 
 #[test]
 fn gradients_are_those_of_the_definition_and_reach_the_shortcut() {
-    let (input, mut output, gradients, there) = (random(2), random(3), random(4), random(5));
+    let input = random(2);
+    let mut output = random(3);
+    let gradients = random(4);
+    let there = random(5);
     output.data.iter_mut().for_each(|value| *value *= 4.0); // some above six
     let (scale, shift) = affine();
-    let (x, g) = (channels(&input), channels(&gradients));
-    let (passed, before) = (channels(&output), channels(&there));
+    let x = channels(&input);
+    let g = channels(&gradients);
+    let passed = channels(&output);
+    let before = channels(&there);
     for level in Level::available() {
         let statistics = Statistics::of(level, &input, EPSILON);
         for (activation, accumulate) in [
@@ -115,10 +124,13 @@ fn gradients_are_those_of_the_definition_and_reach_the_shortcut() {
             (Activation::Relu6, Accumulate::Add),
         ] {
             let affine = Affine { scale: &scale, shift: &shift };
-            let saved = Saved { input: &input, output: &output, activation, statistics: &statistics, affine };
-            let (mut by_input, mut by_shortcut) = (gradients.clone(), there.clone());
+            let saved =
+                ForwardValues { input: &input, output: &output, activation, statistics: &statistics, affine };
+            let mut by_input = gradients.clone();
+            let mut by_shortcut = there.clone();
             let found = backward(level, &saved, &mut by_input, Some((&mut by_shortcut, accumulate)));
-            let (by_input, by_shortcut) = (channels(&by_input), channels(&by_shortcut));
+            let by_input = channels(&by_input);
+            let by_shortcut = channels(&by_shortcut);
             for c in 0..SHAPE.channels {
                 let what = format!("{level}, channel {c}");
                 let naive = Naive::new(&x[c], scale[c], shift[c]);
@@ -134,7 +146,8 @@ fn gradients_are_those_of_the_definition_and_reach_the_shortcut() {
                 let along: Vec<f64> = g.iter().zip(&naive.unit).map(|(g, unit)| g * unit).collect();
                 near(f64::from(found.shift[c]), g.iter().sum(), &what);
                 near(f64::from(found.scale[c]), along.iter().sum(), &what);
-                let (mean_g, mean_along) = (mean(g.iter().copied()), mean(along.iter().copied()));
+                let mean_g = mean(g.iter().copied());
+                let mean_along = mean(along.iter().copied());
                 for i in 0..g.len() {
                     let expected =
                         naive.scale / naive.deviation * (g[i] - mean_g - naive.unit[i] * mean_along);
@@ -149,15 +162,20 @@ fn gradients_are_those_of_the_definition_and_reach_the_shortcut() {
 
 #[test]
 fn every_level_gives_the_same_bits() {
-    let (input, add, gradients, (scale, shift)) = (random(6), random(7), random(8), affine());
+    let input = random(6);
+    let add = random(7);
+    let gradients = random(8);
+    let (scale, shift) = affine();
     let all = |level: Level| {
         let statistics = Statistics::of(level, &input, EPSILON);
         let affine = Affine { scale: &scale, shift: &shift };
         let mut output = Tensor::zeros(IMAGES, SHAPE, 1);
         let activation = Activation::Relu6;
-        forward(level, &input, (&statistics, affine), Some(&add), activation, &mut output);
-        let saved = Saved { input: &input, output: &output, activation, statistics: &statistics, affine };
-        let (mut by_input, mut by_shortcut) = (gradients.clone(), add.clone());
+        forward(level, &input, &statistics, affine, Some(&add), activation, &mut output);
+        let saved =
+            ForwardValues { input: &input, output: &output, activation, statistics: &statistics, affine };
+        let mut by_input = gradients.clone();
+        let mut by_shortcut = add.clone();
         let shortcut = Some((&mut by_shortcut, Accumulate::Add));
         let found = backward(level, &saved, &mut by_input, shortcut);
         (output.data, by_input.data, by_shortcut.data, found.scale, found.shift)

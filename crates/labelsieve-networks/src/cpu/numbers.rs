@@ -1,4 +1,4 @@
-//! Numbers that start where a line of the cache does: a register of AVX-512 then never takes two of them.
+//! A vector aligned to cache lines, so that no AVX-512 load touches two lines.
 #![expect(unsafe_code, reason = "lines of sixteen numbers are seen as numbers")]
 
 use std::ops::{Deref, DerefMut};
@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 #[repr(C, align(64))]
 struct Line([f32; 16]);
 
-/// A number of numbers, as a slice.
+/// Cache-aligned numbers, as a slice.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Numbers {
     lines: Vec<Line>,
@@ -20,7 +20,7 @@ impl Numbers {
         Numbers { lines: vec![Line([0.0; 16]); len.div_ceil(16)], len }
     }
 
-    /// Makes them as many as this; those that come to it may be any.
+    /// Resizes to `len` numbers; new ones have unspecified values.
     pub fn resize(&mut self, len: usize) {
         self.lines.resize(len.div_ceil(16), Line([0.0; 16]));
         self.len = len;
@@ -51,7 +51,7 @@ impl DerefMut for Numbers {
     }
 }
 
-/// As slices are.
+/// Compares as slices.
 impl PartialEq for Numbers {
     fn eq(&self, other: &Numbers) -> bool {
         self[..] == other[..]

@@ -1,4 +1,4 @@
-//! Max-pool, mean-pool and the change to one long row.
+//! Max-pooling, mean-pooling and flattening.
 
 use labelsieve_numerics::for_this_machine;
 use labelsieve_numerics::level::Level;
@@ -22,7 +22,7 @@ impl Windows {
     }
 }
 
-/// The largest of each window and which one it was (row × kernel + column), the first of several.
+/// The largest number of each window and its position (row × kernel + column), the first of equals.
 pub(super) fn max_forward(
     level: Level,
     input: &Tensor,
@@ -30,9 +30,12 @@ pub(super) fn max_forward(
     output: &mut Tensor,
     winners: &mut Vec<u8>,
 ) {
-    let (shape, channels) = (output.shape, output.shape.channels);
+    let shape = output.shape;
+    let channels = output.shape.channels;
     winners.resize(output.images * shape.len(), 0);
-    let (origin, stride, image_stride) = (output.origin(), output.row_stride(), output.image_stride());
+    let origin = output.origin();
+    let stride = output.row_stride();
+    let image_stride = output.image_stride();
     let images =
         output.data.par_chunks_exact_mut(image_stride).zip(winners.par_chunks_exact_mut(shape.len()));
     images.enumerate().for_each(|(image, (output, winners))| {
@@ -69,7 +72,8 @@ for_this_machine! {
     fn largest(input: &[f32], window: &Window, output: &mut [f32], winners: &mut [u8]) {
         let channels = output.len();
         for first in (0..channels).step_by(CHANNELS) {
-            let (mut best, mut winner) = ([f32::NEG_INFINITY; CHANNELS], [0i32; CHANNELS]);
+            let mut best = [f32::NEG_INFINITY; CHANNELS];
+let mut winner = [0i32; CHANNELS];
             for (row, r) in window.rows.clone().enumerate() {
                 for (column, c) in window.columns.clone().enumerate() {
                     let at = row * window.stride + column * channels + first;
@@ -90,7 +94,7 @@ for_this_machine! {
     }
 }
 
-/// Sends each gradient to the input that won.
+/// Adds each gradient to the input with the largest number.
 pub(super) fn max_backward(
     level: Level,
     by_output: &Tensor,
@@ -98,8 +102,12 @@ pub(super) fn max_backward(
     windows: Windows,
     by_input: &mut Tensor,
 ) {
-    let (shape, channels, from) = (by_output.shape, by_output.shape.channels, by_input.shape);
-    let (origin, stride, image_stride) = (by_input.origin(), by_input.row_stride(), by_input.image_stride());
+    let shape = by_output.shape;
+    let channels = by_output.shape.channels;
+    let from = by_input.shape;
+    let origin = by_input.origin();
+    let stride = by_input.row_stride();
+    let image_stride = by_input.image_stride();
     by_input.data.par_chunks_exact_mut(image_stride).enumerate().for_each(|(image, by_input)| {
         by_input.fill(0.0);
         for y in 0..shape.height {
@@ -131,7 +139,8 @@ for_this_machine! {
 
 /// The mean over all pixels of each image: images × channels numbers.
 pub(super) fn mean_forward(input: &Tensor) -> Vec<f32> {
-    let (channels, pixels) = (input.shape.channels, input.shape.height * input.shape.width);
+    let channels = input.shape.channels;
+    let pixels = input.shape.height * input.shape.width;
     let mut means = vec![0.0; input.images * channels];
     means.par_chunks_exact_mut(channels).enumerate().for_each(|(image, means)| {
         for y in 0..input.shape.height {
@@ -146,8 +155,8 @@ pub(super) fn mean_forward(input: &Tensor) -> Vec<f32> {
 
 /// Every pixel gets its share of the gradient.
 pub(super) fn mean_backward(by_output: &[f32], by_input: &mut Tensor) {
-    let (channels, share) =
-        (by_input.shape.channels, 1.0 / (by_input.shape.height * by_input.shape.width) as f32);
+    let channels = by_input.shape.channels;
+    let share = 1.0 / (by_input.shape.height * by_input.shape.width) as f32;
     for_each_row(by_input, |image, _, row| {
         let by_output = &by_output[image * channels..][..channels];
         for pixel in row.chunks_exact_mut(channels) {

@@ -6,7 +6,8 @@ use super::*;
 use crate::network::Shape;
 
 fn random(seed: u64, images: usize, shape: Shape) -> Tensor {
-    let (mut tensor, stream) = (Tensor::zeros(images, shape, 1), Stream::new(seed));
+    let mut tensor = Tensor::zeros(images, shape, 1);
+    let stream = Stream::new(seed);
     for_each_row(&mut tensor, |image, y, row| {
         for (i, value) in row.iter_mut().enumerate() {
             // Few different numbers: windows have several largest ones. Many negative: the border must not win.
@@ -16,7 +17,8 @@ fn random(seed: u64, images: usize, shape: Shape) -> Tensor {
     tensor
 }
 
-fn at(tensor: &Tensor, image: usize, (y, x): (usize, usize), channel: usize) -> f32 {
+fn at(tensor: &Tensor, image: usize, place: (usize, usize), channel: usize) -> f32 {
+    let (y, x) = place;
     tensor.row(image, y)[x * tensor.shape.channels + channel]
 }
 
@@ -29,7 +31,8 @@ fn the_largest_of_each_window_comes_out_and_gets_the_gradient_at_every_level() {
         let out = |size: usize| (size + 2 * padding - kernel) / stride + 1;
         let from = Shape { channels: 64, height, width };
         let to = Shape { channels: 64, height: out(height), width: out(width) };
-        let (input, by_output) = (random(i as u64, 2, from), random(90 + i as u64, 2, to));
+        let input = random(i as u64, 2, from);
+        let by_output = random(90 + i as u64, 2, to);
         let mut expected = Tensor::zeros(2, to, 1);
         let mut by_input = Tensor::zeros(2, from, 1);
         for_each_row(&mut expected, |image, y, row| {
@@ -46,7 +49,8 @@ fn the_largest_of_each_window_comes_out_and_gets_the_gradient_at_every_level() {
             }
         }
         for level in Level::available() {
-            let (mut output, mut winners) = (random(7, 2, to), Vec::new());
+            let mut output = random(7, 2, to);
+            let mut winners = Vec::new();
             max_forward(level, &input, windows, &mut output, &mut winners);
             assert_eq!(output.data, expected.data, "{level}");
             let mut found = random(8, 2, from); // to be overwritten
@@ -60,10 +64,11 @@ fn the_largest_of_each_window_comes_out_and_gets_the_gradient_at_every_level() {
 fn first_largest(
     input: &Tensor,
     image: usize,
-    (y, x): (usize, usize),
+    window: (usize, usize),
     windows: Windows,
     channel: usize,
 ) -> (usize, usize) {
+    let (y, x) = window;
     let inside = |corner: usize, size: usize| {
         (0..windows.kernel).filter_map(move |tap| {
             let place = (corner * windows.stride + tap).checked_sub(windows.padding)?;

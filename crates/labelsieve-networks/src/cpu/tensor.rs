@@ -1,4 +1,4 @@
-//! Images of numbers, with a border of zeros that convolutions may read.
+//! Activations with a border of zeros that convolutions may read.
 
 use rayon::prelude::*;
 
@@ -22,7 +22,8 @@ pub(super) struct Tensor {
 
 impl Tensor {
     pub fn zeros(images: usize, shape: Shape, border: usize) -> Tensor {
-        let (height, width) = (shape.height + 2 * border, shape.width + 2 * border);
+        let height = shape.height + 2 * border;
+        let width = shape.width + 2 * border;
         Tensor { images, shape, border, data: Numbers::zeros(images * height * width * shape.channels) }
     }
 
@@ -55,8 +56,11 @@ impl Tensor {
 
 /// Calls `fill` with image, row number and row, images in parallel.
 pub(super) fn for_each_row(tensor: &mut Tensor, fill: impl Fn(usize, usize, &mut [f32]) + Sync) {
-    let (origin, stride, image_stride) = (tensor.origin(), tensor.row_stride(), tensor.image_stride());
-    let (height, row_len) = (tensor.shape.height, tensor.shape.width * tensor.shape.channels);
+    let origin = tensor.origin();
+    let stride = tensor.row_stride();
+    let image_stride = tensor.image_stride();
+    let height = tensor.shape.height;
+    let row_len = tensor.shape.width * tensor.shape.channels;
     tensor.data.par_chunks_exact_mut(image_stride).enumerate().for_each(|(image, data)| {
         for y in 0..height {
             fill(image, y, &mut data[origin + y * stride..][..row_len]);

@@ -30,12 +30,12 @@ pub(super) const PIXELS: usize = 14;
 pub(super) struct Run {
     /// Where it starts, counted from the offset of the pixel.
     pub shift: usize,
-    /// How many numbers it is.
+    /// Its number of values.
     pub depth: usize,
 }
 
-/// What a tile of output pixels reads and writes. `input + input_at[j] + run.shift + run.depth` must lie inside the input, and
-/// `output + output_at[j] + width` inside the output; the same for `add`.
+/// The inputs and outputs of a tile of output pixels. `input + input_at[j] + run.shift + run.depth` must lie inside the input,
+/// and `output + output_at[j] + width` inside the output; the same for `add`.
 pub(super) struct PixelTile<'a> {
     pub input: *const f32,
     /// One for each pixel, at most [`PIXELS`].
@@ -117,7 +117,8 @@ unsafe fn pixels_of_any_width<L: Lanes>(tile: &PixelTile) {
 /// All pixels of a tile, `M` at a time, then one by one.
 #[inline(always)]
 unsafe fn pixels_by<L: Lanes, const R: usize, const M: usize>(tile: &PixelTile) {
-    let (n, mut first) = (tile.input_at.len(), 0);
+    let n = tile.input_at.len();
+    let mut first = 0;
     // SAFETY: as the caller guarantees; pixels stay below `n`.
     unsafe {
         while first + M <= n {
@@ -141,9 +142,12 @@ unsafe fn pixels<L: Lanes, const R: usize, const M: usize, const WHOLE: bool>(
     // numbers as there are channels are read and written.
     unsafe {
         let last = tile.width - (R - 1) * L::N;
-        let load = |from: *const f32, r: usize| match WHOLE || r + 1 < R {
-            true => L::load(from.add(r * L::N)),
-            false => L::load_some(from.add(r * L::N), last),
+        let load = |from: *const f32, r: usize| {
+            if WHOLE || r + 1 < R {
+                L::load(from.add(r * L::N))
+            } else {
+                L::load_some(from.add(r * L::N), last)
+            }
         };
         let mut sums = [[L::zero(); R]; M];
         if !tile.bias.is_null() {
@@ -186,18 +190,22 @@ unsafe fn pixels<L: Lanes, const R: usize, const M: usize, const WHOLE: bool>(
             for (r, sum) in sums.into_iter().enumerate() {
                 let value = match tile.activation {
                     Activation::Linear => sum,
-                    other => L::clamp(sum, other.range()),
+                    other => {
+                        let (low, high) = other.range();
+                        L::clamp(sum, low, high)
+                    }
                 };
-                match WHOLE || r + 1 < R {
-                    true => L::store(output.add(r * L::N), value),
-                    false => L::store_some(output.add(r * L::N), value, last),
+                if WHOLE || r + 1 < R {
+                    L::store(output.add(r * L::N), value)
+                } else {
+                    L::store_some(output.add(r * L::N), value, last)
                 }
             }
         }
     }
 }
 
-/// What a tile of weight gradients reads: `depth` rows of `width` sums at `sums`, each the sum over pixels of
+/// The inputs and outputs of a tile of weight gradients: `depth` rows of `width` sums at `sums`, each the sum over pixels of
 /// `input[input_at[p] + row] * by_output[p]`.
 pub(super) struct WeightTile<'a> {
     pub input: *const f32,
@@ -290,9 +298,12 @@ unsafe fn some_weight_rows<L: Lanes, const R: usize, const M: usize, const WHOLE
     // SAFETY: see `pixels`.
     unsafe {
         let last = tile.width - (R - 1) * L::N;
-        let load = |from: *const f32, r: usize| match WHOLE || r + 1 < R {
-            true => L::load(from.add(r * L::N)),
-            false => L::load_some(from.add(r * L::N), last),
+        let load = |from: *const f32, r: usize| {
+            if WHOLE || r + 1 < R {
+                L::load(from.add(r * L::N))
+            } else {
+                L::load_some(from.add(r * L::N), last)
+            }
         };
         let mut sums = [[L::zero(); R]; M];
         let mut by_output = tile.by_output;
@@ -315,9 +326,10 @@ unsafe fn some_weight_rows<L: Lanes, const R: usize, const M: usize, const WHOLE
             for (r, sum) in sums.into_iter().enumerate() {
                 let row = tile.sums.add((first + j) * tile.width);
                 let sum = L::add(load(row, r), sum);
-                match WHOLE || r + 1 < R {
-                    true => L::store(row.add(r * L::N), sum),
-                    false => L::store_some(row.add(r * L::N), sum, last),
+                if WHOLE || r + 1 < R {
+                    L::store(row.add(r * L::N), sum)
+                } else {
+                    L::store_some(row.add(r * L::N), sum, last)
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Walks a network's nodes: forwards for features, forwards and backwards to learn.
+//! Runs a network's nodes: forwards for features, forwards and backwards for training.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,15 +6,15 @@ use std::ops::Range;
 use labelsieve_numerics::for_this_machine;
 use labelsieve_numerics::level::Level;
 
-use super::convolution::Convolution;
+use super::convolution::{Convolution, Layout};
 use super::depthwise::Depthwise;
 use super::filter::{Accumulate, Filter, Finish};
-use super::normalise::{self, Affine, Saved, Statistics};
+use super::normalise::{self, Affine, ForwardValues, Statistics};
 use super::numbers::Numbers;
 use super::pool::{self, Windows};
 use super::tensor::{Tensor, for_each_row};
 use crate::learner::Batch;
-use crate::network::{Layer, Network, Node, Padding, Parameter, Shape, Value};
+use crate::network::{Geometry, Layer, Network, Node, Padding, Parameter, Shape, Value};
 
 /// The zeros around every tensor but the image: what 3×3 convolutions read, and depthwise ones of 5×5.
 const BORDER: usize = 1;
@@ -28,10 +28,10 @@ pub(super) struct Walker {
     convolutions: HashMap<usize, Box<dyn Filter>>,
     image_border: usize,
     pool: TensorPool,
-    /// Of the last forward pass, for the backward one.
+    /// Kept from the last forward pass for the backward pass.
     memory: Memory,
     /// Weights and biases of convolutions with the normalisation that follows folded in; made when features are asked for.
-    folded: HashMap<usize, Folded>,
+    folded: HashMap<usize, FoldedConvolution>,
 }
 
 #[derive(Default)]
@@ -42,12 +42,12 @@ struct Memory {
     winners: HashMap<usize, Vec<u8>>,
 }
 
-struct Folded {
+struct FoldedConvolution {
     weights: Numbers,
     bias: Vec<f32>,
 }
 
-/// Tensors that are not in use, to be used again: allocating is expensive.
+/// A pool of unused tensors: allocation is expensive.
 #[derive(Default)]
 struct TensorPool {
     free: HashMap<(usize, Shape), Vec<Tensor>>,
@@ -70,7 +70,7 @@ impl TensorPool {
         self.free.entry((tensor.images, tensor.shape)).or_default().push(tensor);
     }
 
-    /// Drops what was kept for batches of other sizes than this and the last one.
+    /// Drops tensors for batch sizes other than this one and the last.
     fn keep_only(&mut self, images: usize) {
         if !self.sizes.contains(&images) {
             self.sizes = [images, self.sizes[0]];
@@ -96,16 +96,14 @@ impl Walker {
                         image_border = zeros_around(node, kernel, stride, padding);
                     }
                     let border = if node.input == Value::Image { image_border } else { BORDER };
-                    let convolution = Convolution::new(
-                        level,
-                        (node.input_shape, border),
-                        (node.shape, BORDER),
-                        (kernel, stride, padding),
-                    );
+                    let from = Layout::of(node.input_shape, border);
+                    let to = Layout::of(node.shape, BORDER);
+                    let geometry = Geometry { kernel, stride, padding };
+                    let convolution = Convolution::new(level, from, to, geometry);
                     convolutions.insert(position, Box::new(convolution));
                 }
                 Layer::Depthwise { kernel, stride, padding } => {
-                    let geometry = (kernel, stride, padding);
+                    let geometry = Geometry { kernel, stride, padding };
                     let convolution = Depthwise::new(level, node.shape.channels, geometry);
                     convolutions.insert(position, Box::new(convolution));
                 }
@@ -129,7 +127,7 @@ impl Walker {
         self.convolutions[&node].as_ref()
     }
 
-    /// Drops what was derived from weights that have changed.
+    /// Drops the folded weights, after a change of the weights.
     pub fn forget(&mut self) {
         self.folded.clear();
     }
@@ -157,7 +155,7 @@ impl Walker {
                     let [scale, shift, mean, variance] = self.four(position);
                     let affine = Affine { scale: &values[scale], shift: &values[shift] };
                     let add = add.map(|value| memory.value(value));
-                    normalise::forward(self.level, input, (&statistics, affine), add, activation, output);
+                    normalise::forward(self.level, input, &statistics, affine, add, activation, output);
                     let (mean, variance) = neighbours_mut(values, mean, variance);
                     statistics.update(mean, variance);
                     memory.statistics.insert(position, statistics);
@@ -207,7 +205,7 @@ impl Walker {
                 }
                 (Layer::Normalise { add, activation }, Some(mut own), Value::Node(input)) => {
                     let [scale, shift, ..] = self.four(position);
-                    let saved = Saved {
+                    let saved = ForwardValues {
                         input: memory.value(node.input),
                         output: memory.value(Value::Node(position)),
                         activation,
@@ -299,7 +297,7 @@ impl Walker {
             };
             match (node.layer, &mut output) {
                 (Layer::Normalise { add, activation }, Some(output)) => {
-                    let Folded { weights, bias } = &self.folded[&convolution];
+                    let FoldedConvolution { weights, bias } = &self.folded[&convolution];
                     let add = add.map(|value| memory.value(value));
                     let finish = Finish { bias: Some(bias), add, activation };
                     self.convolutions[&convolution].forward(memory.value(from), weights, finish, output);
@@ -333,7 +331,7 @@ impl Walker {
         features
     }
 
-    /// What a node reads once convolutions are done together with their normalisations, and that convolution.
+    /// The input of a node once convolutions are folded into their normalisations, and that convolution.
     fn folded_input(&self, position: usize) -> (Value, usize) {
         let node = &self.network.nodes()[position];
         match (node.layer, node.input) {
@@ -361,7 +359,7 @@ impl Walker {
                     shift.iter().zip(mean).zip(&a).map(|((shift, mean), a)| shift - mean * a).collect();
                 let mut weights = Numbers::from(&values[self.ranges[convolution][0].clone()]);
                 self.convolutions[&convolution].scale_outputs(&mut weights, &a);
-                self.folded.insert(convolution, Folded { weights, bias });
+                self.folded.insert(convolution, FoldedConvolution { weights, bias });
             }
         }
     }
@@ -375,8 +373,10 @@ impl Walker {
     fn image(&mut self, images: &Batch) -> Tensor {
         let shape = self.network.input();
         let mut tensor = self.pool.take_with(images.len(), shape, self.image_border);
-        let (level, row_len) = (self.level, shape.width * 3);
-        let (mean, deviation) = (self.network.mean, self.network.deviation);
+        let level = self.level;
+        let row_len = shape.width * 3;
+        let mean = self.network.mean;
+        let deviation = self.network.deviation;
         let factor = deviation.map(|deviation| 1.0 / (255.0 * deviation));
         let offset: [f32; 3] = std::array::from_fn(|c| -mean[c] / deviation[c]);
         for_each_row(&mut tensor, |image, y, row| {
@@ -391,8 +391,8 @@ for_this_machine! {
     /// Pixels of three bytes, each times its factor plus its offset.
     fn scale_bytes(bytes: &[u8], factor: [f32; 3], offset: [f32; 3], out: &mut [f32]) {
         const SOME: usize = 48; // whole pixels and whole registers
-        let (factors, offsets): ([f32; SOME], [f32; SOME]) =
-            (std::array::from_fn(|i| factor[i % 3]), std::array::from_fn(|i| offset[i % 3]));
+        let factors: [f32; SOME] = std::array::from_fn(|i| factor[i % 3]);
+let offsets: [f32; SOME] = std::array::from_fn(|i| offset[i % 3]);
         for (out, bytes) in out.chunks_mut(SOME).zip(bytes.chunks(SOME)) {
             let numbers = out.iter_mut().zip(bytes);
             for ((out, byte), (factor, offset)) in numbers.zip(factors.iter().zip(&offsets)) {

@@ -1,4 +1,4 @@
-//! What `embed` has done so far: the records of its journal, and what is known of them all.
+//! The progress of `embed`: the records of its journal and their totals.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -9,31 +9,31 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::Prepared;
-use crate::images::{Cause, Skipped};
+use crate::images::{Cause, SkippedImage};
 
-/// What is known of the images so far, in the order of the source. Their features are in the journal and nowhere else, so
-/// that a million images take no more memory than a thousand, but for some 40 bytes each.
+/// The images embedded so far, in the order of the source. Their features are only in the journal, so that memory grows by some
+/// 40 bytes per image.
 #[derive(Default)]
-pub struct Embedded {
-    /// Images of the source that are behind us, readable or not.
+pub struct EmbeddingProgress {
+    /// Images read from the source so far, readable or not.
     pub n_read: usize,
     /// Rows of features.
     pub n_rows: usize,
     /// How many of them have a class.
     pub n_with_class: usize,
-    pub skipped: Vec<Skipped>,
-    /// Digests of all ids, to notice one that comes twice.
+    pub skipped: Vec<SkippedImage>,
+    /// Digests of all ids, to detect duplicates.
     ids: HashSet<u128>,
 }
 
-/// A record of the journal: some images that follow one another.
+/// A record of the journal: consecutive images.
 pub struct Record {
     head: Head,
     /// Unit rows, one after the other.
     features: Vec<f32>,
 }
 
-/// The part of a record that is no feature.
+/// A record without its features.
 #[derive(Serialize, Deserialize)]
 struct Head {
     n_read: usize,
@@ -62,7 +62,7 @@ impl Record {
         record
     }
 
-    /// What [`Record::bytes`] wrote; none if it is not that.
+    /// The inverse of [`Record::bytes`]; `None` for a damaged record.
     pub fn parse(record: &[u8], dim: usize) -> Option<Record> {
         let (length, rest) = record.split_first_chunk::<4>()?;
         let (json, features) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
@@ -82,27 +82,38 @@ impl Record {
     }
 }
 
-impl Embedded {
-    /// Adds a record that follows all others. The id, if any, that was there before.
+impl EmbeddingProgress {
+    /// Appends a record. Returns the first id that is a duplicate.
     pub fn add(&mut self, record: Record) -> Option<String> {
         let Head { n_read, ids, labels, skipped } = record.head;
         self.n_read += n_read;
         self.n_rows += ids.len();
         self.n_with_class += labels.iter().flatten().count();
-        let skipped = skipped.into_iter().map(|(id, reason, cause)| Skipped { id, reason, cause });
+        let skipped = skipped.into_iter().map(|(id, reason, cause)| SkippedImage { id, reason, cause });
         self.skipped.extend(skipped);
         ids.into_iter().find(|id| !self.ids.insert(digest(id)))
     }
 
-    /// The rows of all records, one record in memory at a time. A record that does not follow the one before is work that was
-    /// never finished.
+    /// Appends a record of an earlier run. A record that does not continue the one before belongs to an interrupted batch and is
+    /// skipped.
+    pub fn restore(&mut self, key: &str, payload: &[u8], dim: usize) {
+        let follows = key == self.n_read.to_string();
+        if let Some(record) = Record::parse(payload, dim).filter(|_| follows) {
+            self.add(record);
+        }
+    }
+
+    /// Visits the rows of all records, one record in memory at a time. A record that does not continue the one before belongs
+    /// to an interrupted batch and is skipped.
     pub fn for_each(
         &self,
         journal: &Journal,
         dim: usize,
         mut visit: impl FnMut(FeatureRows) -> Result<()>,
     ) -> Result<()> {
-        let (mut n_read, mut n_rows, mut result) = (0usize, 0, Ok(()));
+        let mut n_read = 0usize;
+        let mut n_rows = 0;
+        let mut result = Ok(());
         journal.for_each_record(|key, payload| {
             let follows = key == n_read.to_string() && n_read < self.n_read;
             if let Some(record) = Record::parse(payload, dim).filter(|_| follows) {
@@ -114,7 +125,7 @@ impl Embedded {
         })?;
         result?;
         let is_whole = (n_read, n_rows) == (self.n_read, self.n_rows);
-        is_whole.then_some(()).context("the journal does not hold what was written to it")
+        is_whole.then_some(()).context("the journal is incomplete")
     }
 }
 
@@ -135,7 +146,7 @@ mod tests {
             ids: vec!["a".into(), "b".into()],
             labels: vec![Some("owl".into()), None],
             batch: None,
-            skipped: vec![Skipped { id: "c".into(), reason: "cut".into(), cause: Cause::BadImage }],
+            skipped: vec![SkippedImage { id: "c".into(), reason: "cut".into(), cause: Cause::BadImage }],
         };
         Record::new(prepared, vec![0.5, 1.5, -2.0, 0.0])
     }
@@ -153,7 +164,7 @@ mod tests {
 
     #[test]
     fn an_id_that_comes_twice_is_named() {
-        let mut embedded = Embedded::default();
+        let mut embedded = EmbeddingProgress::default();
         assert_eq!(embedded.add(record()), None);
         assert_eq!((embedded.n_read, embedded.n_rows, embedded.n_with_class), (3, 2, 1));
         assert_eq!(embedded.skipped.len(), 1);
@@ -164,7 +175,7 @@ mod tests {
     fn records_that_do_not_follow_are_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let (journal, _) = Journal::open(folder.path().join("j"), "run").unwrap();
-        let mut embedded = Embedded::default();
+        let mut embedded = EmbeddingProgress::default();
         journal.append("0", &record().bytes()).unwrap();
         journal.append("64", &record().bytes()).unwrap();
         embedded.add(record());

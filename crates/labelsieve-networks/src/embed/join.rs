@@ -1,4 +1,4 @@
-//! Features that were made in parts, in one file: the one that a single run over all images would have written.
+//! Joins features that were made in parts into the file that a single run would have written.
 
 use std::path::PathBuf;
 
@@ -9,16 +9,16 @@ use serde::Serialize;
 
 use super::{id_twice, nothing_embedded};
 
-/// Puts files of features after one another.
+/// Joins files of features.
 #[derive(Clone, Debug)]
 pub struct JoinFeatures {
-    /// What [`Embed`](super::Embed) wrote (.parquet), in the order of the images.
+    /// Outputs of [`Embed`](super::Embed) (.parquet), in the order of the images.
     pub parts: Vec<PathBuf>,
     /// The file to write, .parquet.
     pub output: PathBuf,
 }
 
-/// What was joined.
+/// A summary of the joined file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct JoinedFeatures {
     /// Rows of all parts.
@@ -28,7 +28,7 @@ pub struct JoinedFeatures {
 }
 
 impl JoinFeatures {
-    /// Checks that one network made all parts in one way, and writes their rows, of which no two have the same id.
+    /// Checks that all parts were made by the same network with the same settings and that ids are unique, and writes the rows.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<JoinedFeatures> {
         OutputKind::Features.target(&self.output)?;
         Files::default().reads(&self.parts).writes([&self.output]).check()?;
@@ -51,7 +51,8 @@ impl JoinFeatures {
             network: kind.network.as_deref(),
         };
         let mut writer = FeatureWriter::create(&self.output, layout, &kind.settings)?;
-        let (mut seen, progress) = (SeenKeys::default(), monitor.progress(n_rows as u64, "images"));
+        let mut seen = SeenKeys::default();
+        let progress = monitor.progress(n_rows as u64, "images");
         for part in parts.iter().filter(|part| part.n_rows > 0) {
             monitor.watch().check()?;
             let (ids, labels, values) = part.read()?;
@@ -73,6 +74,7 @@ fn different(first: &FeaturePart, other: &FeaturePart) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
     use std::path::Path;
 
     use labelsieve_files::Precision;
@@ -83,10 +85,11 @@ mod tests {
     const WIDTH: usize = 3;
 
     /// Rows `from..to` of a run whose every class is known where `classes` says so.
-    fn write(path: &Path, (from, to): (usize, usize), classes: Option<&str>, precision: Precision) {
-        let ids: Vec<String> = (from..to).map(|row| format!("{row}.jpg")).collect();
+    fn write(path: &Path, rows: Range<usize>, classes: Option<&str>, precision: Precision) {
+        let ids: Vec<String> = rows.clone().map(|row| format!("{row}.jpg")).collect();
         let labels = vec![classes.map(str::to_owned); ids.len()];
-        let values: Vec<f32> = (from * WIDTH..to * WIDTH).map(|value| value as f32 / 8.0).collect();
+        let values: Vec<f32> =
+            (rows.start * WIDTH..rows.end * WIDTH).map(|value| value as f32 / 8.0).collect();
         let n_with_class = if classes.is_some() { ids.len() } else { 0 };
         let layout =
             FeatureLayout { n_rows: ids.len(), n_with_class, dim: WIDTH, precision, network: Some("n 1") };
@@ -106,10 +109,10 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         for precision in [Precision::F32, Precision::F16] {
             for classes in [Some("owl"), None] {
-                write(&at("whole.parquet"), (0, 40_000), classes, precision); // groups are cut inside of parts
-                write(&at("a.parquet"), (0, 17_000), classes, precision);
-                write(&at("b.parquet"), (17_000, 17_000), classes, precision);
-                write(&at("c.parquet"), (17_000, 40_000), classes, precision);
+                write(&at("whole.parquet"), 0..40_000, classes, precision); // groups are cut inside of parts
+                write(&at("a.parquet"), 0..17_000, classes, precision);
+                write(&at("b.parquet"), 17_000..17_000, classes, precision);
+                write(&at("c.parquet"), 17_000..40_000, classes, precision);
                 let parts = [at("a.parquet"), at("b.parquet"), at("c.parquet")];
                 let parts = parts.each_ref().map(|path| path.as_path());
                 let joined = join(&parts, &at("joined.parquet")).unwrap();
@@ -124,10 +127,10 @@ mod tests {
     fn parts_that_do_not_belong_together_are_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        write(&at("a.parquet"), (0, 2), None, Precision::F32);
-        write(&at("half.parquet"), (2, 4), None, Precision::F16);
-        write(&at("again.parquet"), (1, 3), None, Precision::F32);
-        write(&at("none.parquet"), (0, 0), None, Precision::F32);
+        write(&at("a.parquet"), 0..2, None, Precision::F32);
+        write(&at("half.parquet"), 2..4, None, Precision::F16);
+        write(&at("again.parquet"), 1..3, None, Precision::F32);
+        write(&at("none.parquet"), 0..0, None, Precision::F32);
         let error = |parts: &[&str]| {
             let parts: Vec<PathBuf> = parts.iter().map(|name| at(name)).collect();
             let parts: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();

@@ -1,4 +1,11 @@
-//! From images to features.
+//! Turns images into features.
+//!
+//! ```text
+//! ImageFiles ──decode──► batches ──Embedder──► unit rows ──journal──► [PCA] ──► file of features
+//! ```
+//!
+//! The journal (`embedded.rs`) keeps finished batches, so that an interrupted run resumes and memory does not grow with the
+//! number of images. `join.rs` joins the files of several runs.
 
 mod embedded;
 mod join;
@@ -8,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use labelsieve_files::work::outputs::{Files, OutputKind, beside};
-use labelsieve_files::work::{Context, Error, Monitor, Result, path_text, resume};
+use labelsieve_files::work::{Context, Error, Monitor, Result, option, path_text, resume, words};
 use labelsieve_files::{
     AtomicFile, DataError, FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter, Journal, NetworkFile,
     NetworkMetadata, Precision,
@@ -19,7 +26,7 @@ use serde_json::json;
 
 pub use self::join::{JoinFeatures, JoinedFeatures};
 
-use self::embedded::{Embedded, Record};
+use self::embedded::{EmbeddingProgress, Record};
 use crate::devices::Devices;
 use crate::image_files::ImageSource;
 use crate::images::{Cause, DecodeLimits};
@@ -31,18 +38,18 @@ use crate::{Covariance, Pca, Preparation, centre_features, prepare, unit_feature
 /// Turns images into features of unit length.
 #[derive(Clone, Debug, Serialize)]
 pub struct Embed {
-    /// The network: the name of a built-in one, a file of ours, a ResNet with torchvision's names, a folder of `transformers`, timm
-    /// or OpenCLIP, or an ONNX file.
+    /// The network: the name of a built-in one, a file of this project, a ResNet with torchvision's names, a folder of
+    /// `transformers`, timm or OpenCLIP, or an ONNX file.
     #[serde(serialize_with = "resume::debug")]
     pub model: PathBuf,
     /// The images.
     #[serde(flatten)]
     pub images: ImageFiles,
-    /// Height and width that images are scaled to, if not what the network was trained on.
+    /// Height and width that images are scaled to, if not the network's own size.
     pub image_size: Option<(usize, usize)>,
-    /// What an ONNX file leaves open.
+    /// Settings that an ONNX file does not contain.
     pub onnx: OnnxOptions,
-    /// How features are made narrower.
+    /// How features are reduced.
     #[serde(serialize_with = "resume::debug")]
     pub reduction: Reduction,
     /// Precision of stored features.
@@ -53,7 +60,7 @@ pub struct Embed {
     /// Where the network runs.
     #[serde(serialize_with = "resume::debug")]
     pub device: Device,
-    /// What becomes of images of which none can be read.
+    /// The behaviour if no image is readable.
     #[serde(skip)]
     pub on_empty: OnEmpty,
     /// The file to write: `.parquet` with ids and classes, `.npz` or `.npy`.
@@ -61,17 +68,17 @@ pub struct Embed {
     pub output: PathBuf,
 }
 
-/// What becomes of images of which none can be read.
+/// The behaviour if no image is readable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnEmpty {
-    /// An error.
+    /// Fail.
     #[default]
     Refuse,
-    /// A file without rows: others may have some.
+    /// Write a file without rows: other parts may have some.
     Write,
 }
 
-/// How features are made narrower.
+/// How features are reduced.
 #[derive(Clone, Debug, Default)]
 pub enum Reduction {
     /// By the PCA in the network's file, if there is one.
@@ -88,7 +95,7 @@ pub enum Reduction {
     },
 }
 
-/// What was embedded.
+/// A summary of the written features.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EmbedSummary {
     /// Rows that were written.
@@ -104,7 +111,7 @@ pub struct EmbedSummary {
     /// The table of ids and classes beside an array.
     #[serde(serialize_with = "path_text::perhaps")]
     pub ids_table: Option<PathBuf>,
-    /// The list of what could not be read, if anything could not.
+    /// The list of unreadable images and files, if there are any.
     #[serde(serialize_with = "path_text::perhaps")]
     pub skipped_list: Option<PathBuf>,
     /// Share of the variance that a fitted PCA keeps.
@@ -130,7 +137,7 @@ impl Embed {
         }
     }
 
-    /// Embeds all images, or those that an earlier run of the same job did not reach, and writes the features.
+    /// Embeds all images, resuming where an earlier run of the same job stopped, and writes the features.
     pub fn run(&self, devices: &dyn Devices, monitor: &dyn Monitor) -> Result<EmbedSummary> {
         OutputKind::Features.target(&self.output)?;
         FeatureFormat::of(&self.output)?;
@@ -150,14 +157,10 @@ impl Embed {
         let key =
             self.key()?.with(&settings).on_device(opened.device).with_fingerprint(source.fingerprint()?);
         let journal = beside(&self.output, ".partial");
-        let mut embedded = Embedded::default();
+        let mut embedded = EmbeddingProgress::default();
         let dim = opened.embedder.dim();
         let journal = resume::open_by_record(&journal, &key, (None, "batches"), monitor, |key, payload| {
-            // A record that does not follow the one before is work that was never finished.
-            let follows = key == embedded.n_read.to_string();
-            if let Some(record) = Record::parse(payload, dim).filter(|_| follows) {
-                embedded.add(record);
-            }
+            embedded.restore(key, payload, dim);
         })?;
         check_damage(self.images.on_damage, &embedded.skipped)?;
         let rate = self.embed(&source, &mut opened, &journal, &mut embedded, monitor)?;
@@ -166,13 +169,9 @@ impl Embed {
             let list = (!embedded.skipped.is_empty()).then_some(skipped.as_path());
             return Err(nothing_embedded(embedded.n_read, list));
         }
-        let (pca, variance_kept) = match self.fit(&opened, &journal, &embedded)? {
-            Some(fitted) => {
-                let kept = f64::from(fitted.kept());
-                (Some(fitted), Some(kept))
-            }
-            None => (pca, None),
-        };
+        let fitted = self.fit(&opened, &journal, &embedded)?;
+        let variance_kept = fitted.as_ref().map(|fitted| f64::from(fitted.kept()));
+        let pca = fitted.or(pca);
         let network = opened.fingerprint.text(pca.as_ref());
         let layout = FeatureLayout {
             n_rows: embedded.n_rows,
@@ -184,11 +183,7 @@ impl Embed {
         let mut writer = FeatureWriter::create(&self.output, layout, &settings.to_string())?;
         embedded.for_each(&journal, dim, |rows| {
             monitor.watch().check()?;
-            match &pca {
-                Some(pca) => writer.add(FeatureRows { values: &pca.apply(rows.values)?, ..rows })?,
-                None => writer.add(rows)?,
-            }
-            Ok(())
+            add_rows(&mut writer, rows, pca.as_ref())
         })?;
         let ids_table = writer.finish()?;
         journal.remove()?;
@@ -208,8 +203,8 @@ impl Embed {
         })
     }
 
-    /// What decides the features, but for the images and the device. Those that are kept are as wide and as precise as the
-    /// network made them: what becomes of them then is no part of it.
+    /// The settings that determine the features, except images and device. The journal holds features at full width and
+    /// precision, so settings that are applied when the file is written are left out.
     pub fn key(&self) -> Result<resume::Key> {
         let afterwards = ["reduction", "precision", "device", "output"];
         let files = model_files(&self.model)?;
@@ -217,7 +212,7 @@ impl Embed {
         resume::Key::new("embed", self, &afterwards)?.with_files(&files)
     }
 
-    /// How features are made, as their file says it.
+    /// The settings as stored in the file of features.
     fn settings(&self, opened: &OpenedEmbedder) -> serde_json::Value {
         let mut settings = json!({
             "command": "embed", "batch": self.batch, "image_size": opened.size, "view": opened.view,
@@ -236,7 +231,7 @@ impl Embed {
         }
     }
 
-    /// Refuses outputs that would replace an input, before any work, and places that cannot be written to.
+    /// Fails early if an output would replace an input or is not writable.
     fn check_outputs(&self, source: &ImageSource, skipped: &Path) -> Result<()> {
         let mut inputs = Files::default().reads_images(source.files()).reads(&model_files(&self.model)?);
         if let Reduction::Pca(path) = &self.reduction {
@@ -257,7 +252,10 @@ impl Embed {
             Reduction::OfNetwork => return Ok(opened.pca.clone()),
             Reduction::Fit { width, .. } if width.get() > dim => {
                 return Err(Error::input(
-                    format!("--fit-pca: expected 1 to {dim}, the width of the features, found {width}"),
+                    words![
+                        option("fit_pca"),
+                        format!(": expected 1 to {dim}, the width of the features, found {width}"),
+                    ],
                     "choose a smaller width",
                 ));
             }
@@ -269,7 +267,7 @@ impl Embed {
         let pca = pca.ok_or_else(|| {
             Error::input(
                 format!("`{}` does not contain a PCA", path.display()),
-                "make one with --fit-pca and --pca-output",
+                words!["make one with ", option("fit_pca"), " and ", option("pca_output")],
             )
         })?;
         let found = pca.dim();
@@ -286,20 +284,22 @@ impl Embed {
         Ok(Some(pca))
     }
 
-    /// Embeds what is not yet done and notes every batch in the journal. Returns images per second.
+    /// Embeds the remaining images, with a journal record per batch. Returns images per second.
     fn embed(
         &self,
         source: &ImageSource,
         opened: &mut OpenedEmbedder,
         journal: &Journal,
-        embedded: &mut Embedded,
+        embedded: &mut EmbeddingProgress,
         monitor: &dyn Monitor,
     ) -> Result<f64> {
         let progress = monitor.progress(source.len_hint().unwrap_or(0) as u64, "images");
         progress.set_message(&opened.name);
         progress.set_position(embedded.n_read as u64);
         progress.reset_eta();
-        let (began, n_before, mut n_zero) = (Instant::now(), embedded.n_read, 0);
+        let began = Instant::now();
+        let n_before = embedded.n_read;
+        let mut n_zero = 0;
         let preparation = Preparation {
             size: opened.size,
             view: opened.view,
@@ -323,7 +323,8 @@ impl Embed {
             for skipped in &prepared.skipped {
                 monitor.detail(&format!("skipped {}: {}", skipped.id, skipped.reason));
             }
-            let (first, record) = (embedded.n_read.to_string(), Record::new(prepared, features));
+            let first = embedded.n_read.to_string();
+            let record = Record::new(prepared, features);
             let bytes = record.bytes();
             if let Some(id) = embedded.add(record) {
                 return Err(id_twice(&id));
@@ -332,21 +333,25 @@ impl Embed {
             progress.set_position(embedded.n_read as u64);
         }
         if n_zero > 0 {
-            monitor.warning(&format!(
-                "{n_zero} of these images have all-zero features, which are similar to nothing: the network gives nothing for them"
-            ));
+            monitor.warning(&format!("{n_zero} images have all-zero feature vectors"));
         }
         Ok((embedded.n_read - n_before) as f64 / began.elapsed().as_secs_f64().max(1e-9))
     }
 
-    /// Fits a PCA on all features and writes it, where one is asked for.
-    fn fit(&self, opened: &OpenedEmbedder, journal: &Journal, embedded: &Embedded) -> Result<Option<Pca>> {
+    /// Fits a PCA on all features and writes it, if requested.
+    fn fit(
+        &self,
+        opened: &OpenedEmbedder,
+        journal: &Journal,
+        embedded: &EmbeddingProgress,
+    ) -> Result<Option<Pca>> {
         let Reduction::Fit { width, output } = &self.reduction else { return Ok(None) };
         let dim = opened.embedder.dim();
-        let (mut covariance, mut portion) = (Covariance::new(dim), Vec::new());
+        let mut covariance = Covariance::new(dim);
+        let mut portion = Vec::new();
         embedded.for_each(journal, dim, |rows| {
             portion.extend_from_slice(rows.values);
-            // Whole portions: where they are cut decides how sums are rounded, and the batch size shall not.
+            // Only whole portions: sums are rounded per portion, and must not depend on the batch size.
             let whole = portion.len() / (Covariance::PORTION * dim) * (Covariance::PORTION * dim);
             covariance.add(&portion[..whole])?;
             portion.drain(..whole);
@@ -362,8 +367,16 @@ impl Embed {
     }
 }
 
-/// Lists what could not be read; the list of an earlier run goes when there is nothing to list.
-fn write_skipped(path: &Path, embedded: &Embedded) -> Result<()> {
+fn add_rows(writer: &mut FeatureWriter, rows: FeatureRows, pca: Option<&Pca>) -> Result<()> {
+    match pca {
+        Some(pca) => writer.add(FeatureRows { values: &pca.apply(rows.values)?, ..rows })?,
+        None => writer.add(rows)?,
+    }
+    Ok(())
+}
+
+/// Writes the list of unreadable images, or removes that of an earlier run if there are none.
+fn write_skipped(path: &Path, embedded: &EmbeddingProgress) -> Result<()> {
     if embedded.skipped.is_empty() {
         if path.is_file() {
             std::fs::remove_file(path).map_err(DataError::io("remove", path))?;
@@ -374,22 +387,25 @@ fn write_skipped(path: &Path, embedded: &Embedded) -> Result<()> {
     Ok(labelsieve_files::write_csv(path, ["id", "reason"], rows)?)
 }
 
-/// `skipped` is the list of those that could not be read.
+/// `skipped` is the list of unreadable images.
 fn nothing_embedded(n_read: usize, skipped: Option<&Path>) -> Error {
     Error::input(
         format!("no readable images ({n_read} tried)"),
         match skipped {
-            None => "check the sources and the --where conditions".to_owned(),
-            Some(list) => format!("`{}` says why", list.display()),
+            None => words!["check ", option("images"), " and ", option("where")],
+            Some(list) => words![format!("see the reasons in `{}`", list.display())],
         },
     )
 }
 
-/// Everything after `embed` finds examples by their ids.
+/// Later steps find examples by id, so ids must be unique.
 fn id_twice(id: &str) -> Error {
     Error::input(
         format!("two images have the same id `{id}`"),
-        "put all images below one folder and embed that one, choose another --id-column, or embed the sources one by one \
-         into files of their own",
+        words![
+            "put all images in one folder and embed that, choose another ",
+            option("id_column"),
+            ", or embed each source into a file of its own",
+        ],
     )
 }

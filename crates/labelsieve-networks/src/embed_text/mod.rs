@@ -1,5 +1,9 @@
-//! From class names to features: the text tower of CLIP, SigLIP or OpenCLIP makes a row for each class, in the space in which
-//! its image tower makes a row for each photo.
+//! Turns class names into features: the text tower of CLIP, SigLIP or OpenCLIP makes a row per class, in the same space as the
+//! rows that its image tower makes for photos.
+//!
+//! ```text
+//! class file ──templates──► texts ──tokenizer.rs──► tokens ──TextTower──► rows ──mean per class──► file of features
+//! ```
 
 #[cfg(not(feature = "text"))]
 mod no_tokenizer;
@@ -9,7 +13,7 @@ mod tokenizer;
 use std::path::{Path, PathBuf};
 
 use labelsieve_files::work::outputs::{Files, OutputKind};
-use labelsieve_files::work::{Context, Error, Monitor, Result, path_text};
+use labelsieve_files::work::{Context, Error, Monitor, Result, option, path_text, words};
 use labelsieve_files::{
     AtomicFile, DataError, FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter, Precision, counted,
     text_id,
@@ -33,16 +37,16 @@ use crate::to_unit_length;
 use crate::transformer::families::describe_text;
 use crate::transformer::{Cpu, TextTower};
 
-/// Where a name goes in a template.
+/// The placeholder for a name in a template.
 const NAME: &str = "{name}";
 
-/// The template that is used when none is given.
+/// The default template.
 pub const TEMPLATE: &str = "a photo of a {name}.";
 
 /// Turns class names into features of unit length, one row per class.
 #[derive(Clone, Debug)]
 pub struct EmbedText {
-    /// The folder of a network with two towers, as `embed` takes it.
+    /// The folder of a network with an image and a text tower.
     pub model: PathBuf,
     /// The classes and their names.
     pub classes: PathBuf,
@@ -54,7 +58,7 @@ pub struct EmbedText {
     pub output: PathBuf,
 }
 
-/// What was embedded.
+/// A summary of the written features.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EmbedTextSummary {
     /// Rows that were written, one per class.
@@ -87,7 +91,9 @@ impl EmbedText {
         let network = self.network(reader.dim(), monitor)?;
         let progress = monitor.progress(classes.len() as u64, "classes");
         progress.set_message(reader.architecture);
-        let (mut values, mut n_texts, mut cut) = (Vec::new(), 0, Vec::new());
+        let mut values = Vec::new();
+        let mut n_texts = 0;
+        let mut cut = Vec::new();
         for class in classes {
             monitor.watch().check()?;
             let texts = self.texts_of(class);
@@ -101,7 +107,7 @@ impl EmbedText {
         progress.finish();
         if let Some(first) = cut.first() {
             monitor.warning(&format!(
-                "{} longer than the {} tokens that the network reads, e.g. `{first}`",
+                "truncated {} to the network's {} tokens, e.g. `{first}`",
                 counted(cut.len(), "text"),
                 reader.tower.text().context
             ));
@@ -130,7 +136,7 @@ impl EmbedText {
         })
     }
 
-    /// Rows of texts belong to the network whose image tower makes the rows that they are compared with.
+    /// The fingerprint of the image tower: its features are compared with those of the texts.
     fn network(&self, dim: usize, monitor: &dyn Monitor) -> Result<String> {
         let images =
             open_embedder(&self.model, None, &OnnxOptions::default(), Device::Cpu, &CpuDevices, monitor)?;
@@ -138,15 +144,15 @@ impl EmbedText {
             found if found == dim => Ok(images.fingerprint.text(None)),
             found => Err(Error::input(
                 format!(
-                    "`{}`: its text tower makes rows of {dim} numbers, but its image tower of {found}",
+                    "`{}`: its text tower has {dim} outputs, but its image tower has {found}",
                     self.model.display()
                 ),
-                "both towers must write into one space: is the projection of one missing?",
+                "both towers must share one space; a projection may be missing",
             )),
         }
     }
 
-    /// Refuses what cannot have a text tower, by its kind.
+    /// Rejects kinds of models that have no text tower.
     fn check_model(&self) -> Result<()> {
         let model = &self.model;
         if BuiltIn::named(model).is_some() || model.is_file() {
@@ -164,11 +170,11 @@ impl EmbedText {
         match (bad, self.templates.is_empty()) {
             (None, false) => Ok(()),
             (bad, _) => Err(Error::input(
-                format!(
-                    "--template: expected a text with {NAME} in it, found `{}`",
-                    bad.map_or("", |bad| bad)
-                ),
-                format!("e.g. --template '{TEMPLATE}'"),
+                words![
+                    option("template"),
+                    format!(": expected a text with {NAME} in it, found `{}`", bad.map_or("", |bad| bad)),
+                ],
+                format!("e.g. `{TEMPLATE}`"),
             )),
         }
     }
@@ -196,7 +202,7 @@ impl TextReader {
         let (config, tensors) = open_hub_tensors(model)?;
         let described = describe_text(&config, &tensors).with_context(in_folder)?;
         let tokenizer = TextTokenizer::open(model, &config, &described)?;
-        let tower = TextTower::read(Cpu::default(), (&described.text, &described.names), &tensors);
+        let tower = TextTower::read(Cpu::default(), &described.text, &described.names, &tensors);
         let tower = tensors.checked(tower).with_context(in_folder)?;
         Ok(TextReader { architecture: described.architecture, tokenizer, tower })
     }
@@ -218,13 +224,13 @@ impl TextReader {
     }
 }
 
-/// The direction that rows of `dim` numbers share: each of unit length, then their sum.
+/// The mean direction of rows of `dim` numbers: the sum of the unit rows, scaled to unit length.
 fn average(mut rows: Vec<f32>, dim: usize) -> crate::Result<Vec<f32>> {
     if let Some(value) = rows.iter().find(|value| !value.is_finite()) {
         return Err(crate::Error::Shape {
             what: "features".to_owned(),
             expected: "finite numbers".to_owned(),
-            found: format!("{value}: the network's weights are not those of a trained one"),
+            found: format!("{value}: the network may be untrained or damaged"),
         });
     }
     let mut sum = vec![0f64; dim];

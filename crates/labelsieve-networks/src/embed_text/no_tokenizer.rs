@@ -5,18 +5,18 @@ use std::path::Path;
 use labelsieve_files::work::{Error, Result};
 use serde_json::Value;
 
-use crate::transformer::families::DescribedText;
+use crate::transformer::families::TextDescription;
 
-/// There is none.
+/// Never constructed.
 pub enum TextTokenizer {}
 
 impl TextTokenizer {
-    /// Says that this build has no tokenizers, and which one has.
-    pub fn open(folder: &Path, _config: &Value, _described: &DescribedText) -> Result<TextTokenizer> {
+    /// Fails: this build has no tokenizers.
+    pub fn open(folder: &Path, _config: &Value, _described: &TextDescription) -> Result<TextTokenizer> {
         Err(Error::input(
-            format!("`{}`: this build of labelsieve has no text towers", folder.display()),
-            "the Python package (`pip install labelsieve`) and the released programs have them; \
-             to build one: `cargo install labelsieve-cli --features text`",
+            format!("`{}`: this build of labelsieve does not support text towers", folder.display()),
+            "use the Python package (`pip install labelsieve`) or a released binary, or build it with \
+             `cargo install labelsieve-cli --features text`",
         ))
     }
 

@@ -1,4 +1,4 @@
-//! From texts to tokens, as the folder's tokenizer.json says.
+//! Turns texts into tokens, by the folder's tokenizer.json.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokenizers::{Tokenizer, TruncationParams};
 
 use crate::transformer::TextPooling;
-use crate::transformer::families::DescribedText;
+use crate::transformer::families::TextDescription;
 
 /// The tokenizer of a text tower.
 pub struct TextTokenizer {
@@ -17,7 +17,7 @@ pub struct TextTokenizer {
     padding: Option<Padding>,
 }
 
-/// What is done to a text first, outside of tokenizer.json.
+/// The preparation of a text that tokenizer.json does not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Preparation {
     /// Nothing.
@@ -28,7 +28,7 @@ enum Preparation {
     Canonical,
 }
 
-/// How texts are filled up to the whole length.
+/// How texts are padded to the full length.
 struct Padding {
     token: u32,
     length: usize,
@@ -36,8 +36,8 @@ struct Padding {
 }
 
 impl TextTokenizer {
-    /// Reads `tokenizer.json`, and from `tokenizer_config.json` what concerns padding and letters.
-    pub fn open(folder: &Path, config: &Value, described: &DescribedText) -> Result<TextTokenizer> {
+    /// Reads `tokenizer.json`, and padding and case from `tokenizer_config.json`.
+    pub fn open(folder: &Path, config: &Value, described: &TextDescription) -> Result<TextTokenizer> {
         let path = folder.join("tokenizer.json");
         if !path.is_file() {
             return Err(Error::input(
@@ -48,7 +48,7 @@ impl TextTokenizer {
         }
         let wrong = |reason: String| {
             Error::input(
-                format!("`{}` is not a tokenizer that can be used: {reason}", path.display()),
+                format!("`{}` is not a usable tokenizer: {reason}", path.display()),
                 "it must be the tokenizer.json that came with the model",
             )
         };
@@ -132,7 +132,7 @@ fn preparation(architecture: &str, config: &Value) -> Preparation {
     }
 }
 
-/// The token that fills texts up: by name, or by its number in the configuration of the network.
+/// The padding token: by name, or by its number in the configuration of the network.
 fn pad_token(tokenizer: &Tokenizer, more: &Value, config: &Value) -> Option<u32> {
     let name = more["pad_token"].as_str().or(more["pad_token"]["content"].as_str());
     let number = || u32::try_from(config["text_config"]["pad_token_id"].as_u64()?).ok();

@@ -1,4 +1,9 @@
-//! The whole network learns from weighted examples (eq. 6 and 8).
+//! Fine-tunes the whole network on weighted examples (eq. 6 and 8).
+//!
+//! ```text
+//! relevance file + images ──NovelClasses──► prototypes (eq. 5) ──► classifier to start from
+//!                                      └──► weighted examples [+ base classes] ──Training──► network
+//! ```
 
 mod novel_classes;
 
@@ -9,23 +14,23 @@ use labelsieve_files::inputs::decisions::{DecisionCounts, Decisions};
 use labelsieve_files::work::outputs::{Files, OutputKind};
 use labelsieve_files::work::resume::lock::OutputLock;
 use labelsieve_files::work::resume::{self, Key};
-use labelsieve_files::work::{Error, Monitor, Result, path_text};
+use labelsieve_files::work::{Error, Monitor, Result, option, path_text, words};
 use labelsieve_files::{AtomicFile, NetworkFile, NetworkMetadata, Precision, counted};
 use labelsieve_numerics::Device;
 use serde::Serialize;
 use serde_json::json;
 
-use self::novel_classes::{NovelClasses, Sources};
+use self::novel_classes::{NovelClasses, TrainingSources};
 use crate::curve::{self, Curves};
 use crate::devices::Devices;
 use crate::image_files::ImageSource;
 use crate::opening::embedder::model_files;
 use crate::opening::image_input::ImageFiles;
 use crate::opening::network::{OpenedNetwork, Wanted, open_network};
-use crate::training::{Examples, LEAST_RELEVANCE, Objective, Rates, Recipe, Training};
+use crate::training::{Examples, MIN_RELEVANCE, Objective, Rates, Recipe, Training};
 use crate::{ScaleRule, checkpoint, weights};
 
-/// Fine-tunes a network on the images of novel classes, each counting by its relevance.
+/// Fine-tunes a network on the images of novel classes, each weighted by its relevance.
 #[derive(Clone, Debug, Serialize)]
 pub struct FineTune {
     /// The network.
@@ -34,7 +39,7 @@ pub struct FineTune {
     /// Relevance of the candidates, with the clean examples in it.
     #[serde(serialize_with = "resume::debug")]
     pub relevance: PathBuf,
-    /// What people decided about candidates, if not what the relevance file says.
+    /// Decisions about candidates, if not those in the relevance file.
     #[serde(serialize_with = "resume::debug")]
     pub decisions: Option<PathBuf>,
     /// Images of all examples, clean and noisy, found by their ids.
@@ -51,7 +56,7 @@ pub struct FineTune {
     pub epochs: Option<usize>,
     /// Examples per step, if not the usual number.
     pub batch_size: Option<usize>,
-    /// Where it is learned.
+    /// The device to train on.
     #[serde(serialize_with = "resume::debug")]
     pub device: Device,
     /// The same seed gives the same network on the same kind of device.
@@ -61,7 +66,7 @@ pub struct FineTune {
     pub output: PathBuf,
 }
 
-/// Which classes compete when base classes learn too.
+/// The classes of a softmax when base classes are trained too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -73,16 +78,16 @@ pub enum Softmax {
     Separate,
 }
 
-/// What was learned.
+/// A summary of the training.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FineTuned {
+pub struct FineTuneSummary {
     /// All classes, base classes included.
     pub n_classes: usize,
     /// Base classes among them.
     pub n_base: usize,
-    /// Examples that counted.
+    /// Training examples.
     pub n_examples: usize,
-    /// Candidates that people decided about, where decisions were given.
+    /// Candidates with a decision, if decisions were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decisions: Option<DecisionCounts>,
     /// The curves of accuracy and of loss.
@@ -97,16 +102,10 @@ impl FineTune {
         devices: &dyn Devices,
         curves: &dyn Curves,
         monitor: &dyn Monitor,
-    ) -> Result<FineTuned> {
+    ) -> Result<FineTuneSummary> {
         OutputKind::Weights.target(&self.output)?;
         let sources = self.open()?;
-        let images = [&sources.novel].into_iter().chain(&sources.base).flat_map(ImageSource::files);
-        let decisions = self.decisions.as_deref().map(Decisions::files);
-        let inputs = Files::default().reads(model_files(&self.network)?).reads([&self.relevance]);
-        let inputs = inputs.reads_images(images);
-        let inputs = inputs.reads(decisions.into_iter().flatten());
-        let outputs = inputs.writes([&self.output]).writes(curve::paths(&self.output));
-        outputs.writes_beside(&self.output, &[".checkpoint", ".lock"]).check()?;
+        self.check_files(&sources)?;
         curves.check(&self.output)?;
         let _lock = OutputLock::beside(&self.output)?;
         drop(AtomicFile::create(&self.output)?);
@@ -115,9 +114,9 @@ impl FineTune {
         let recipe = self.recipe(&opened);
         recipe.check()?;
         let networks = devices.learners(self.device, monitor)?;
-        // Read once: a review may add to the file meanwhile, and the key must be that of what was learned from.
+        // Read once: a review may add decisions meanwhile, and the key must match those used for training.
         let given = self.decisions.as_deref().map(Decisions::open).transpose()?;
-        let novel = NovelClasses::load((&self.relevance, given.as_ref()), &sources, &opened, monitor)?;
+        let novel = NovelClasses::load(&self.relevance, given.as_ref(), &sources, &opened, monitor)?;
         let decisions = novel.decisions;
         let (names, n_base) = match sources.base {
             None => (novel.names.clone(), 0),
@@ -125,12 +124,13 @@ impl FineTune {
         };
 
         let mut learner = networks.learners().learner(&opened.network, &opened.snapshot)?;
-        let mut start = novel.prototypes(learner.as_mut(), &opened, monitor)?;
+        let prototypes = novel.prototypes(learner.as_mut(), &opened, monitor)?;
         drop(learner);
-        if sources.base.is_some() {
-            start = [opened.snapshot.class_weights(&opened.network)?, &start[..]].concat();
-        }
-        let start = opened.snapshot.with_classifier(&opened.network, &start, opened.scale)?;
+        let class_weights = match sources.base {
+            None => prototypes,
+            Some(_) => [opened.snapshot.class_weights(&opened.network)?, &prototypes[..]].concat(),
+        };
+        let start = opened.snapshot.with_classifier(&opened.network, &class_weights, opened.scale)?;
         let split = match self.softmax {
             Softmax::Joint => 0,
             Softmax::Separate => n_base,
@@ -139,7 +139,7 @@ impl FineTune {
         check_classes(&examples, &names)?;
         let n_examples = examples.rows.len();
         monitor.note(&format!(
-            "fine-tuning on {} of {} with relevance >= {LEAST_RELEVANCE}, {}, on {networks}",
+            "fine-tuning on {} of {} with relevance >= {MIN_RELEVANCE}, {}, on {networks}",
             counted(n_examples, "example"),
             counted(names.len(), "class"),
             counted(recipe.epochs, "epoch"),
@@ -154,7 +154,7 @@ impl FineTune {
             scale: ScaleRule::Fixed,
             seed: self.seed,
         };
-        let fingerprint = self.key((&recipe, given.as_ref()), &sources, networks.kind())?.text(monitor);
+        let fingerprint = self.key(&recipe, given.as_ref(), &sources, networks.kind())?.text(monitor);
         let done = checkpoint::train(&training, start, &self.output, &fingerprint, monitor)?;
         let metadata = NetworkMetadata {
             recipe: json!({
@@ -173,7 +173,7 @@ impl FineTune {
         NetworkFile { tensors, metadata: Some(metadata) }.save(&self.output, Precision::F32)?;
         let curves = curves.draw(&self.output, "fine-tuning", &done.epochs)?;
         checkpoint::forget(&self.output);
-        Ok(FineTuned { n_classes, n_base, n_examples, decisions, curves })
+        Ok(FineTuneSummary { n_classes, n_base, n_examples, decisions, curves })
     }
 
     fn recipe(&self, opened: &OpenedNetwork) -> Recipe {
@@ -190,16 +190,28 @@ impl FineTune {
         }
     }
 
+    /// Fails if an output would replace an input.
+    fn check_files(&self, sources: &TrainingSources) -> Result<()> {
+        let images = [&sources.novel].into_iter().chain(&sources.base).flat_map(ImageSource::files);
+        let decisions = self.decisions.as_deref().map(Decisions::files);
+        let inputs = Files::default().reads(model_files(&self.network)?).reads([&self.relevance]);
+        let inputs = inputs.reads_images(images);
+        let inputs = inputs.reads(decisions.into_iter().flatten());
+        let outputs = inputs.writes([&self.output]).writes(curve::paths(&self.output));
+        outputs.writes_beside(&self.output, &[".checkpoint", ".lock"]).check()
+    }
+
     /// Looks at all images.
-    fn open(&self) -> Result<Sources> {
+    fn open(&self) -> Result<TrainingSources> {
         let base = self.base_images.as_ref().map(ImageFiles::open).transpose()?;
-        Ok(Sources { novel: self.images.open()?, base, on_damage: self.images.on_damage })
+        Ok(TrainingSources { novel: self.images.open()?, base, on_damage: self.images.on_damage })
     }
 
     fn key(
         &self,
-        (recipe, decisions): (&Recipe, Option<&Decisions>),
-        sources: &Sources,
+        recipe: &Recipe,
+        decisions: Option<&Decisions>,
+        sources: &TrainingSources,
         device: &str,
     ) -> Result<Key> {
         let mut key = Key::new("finetune", self, &["device", "output", "decisions"])?;
@@ -225,19 +237,23 @@ fn all_names(opened: &OpenedNetwork, novel: &[String]) -> Result<Vec<String>> {
         None => Ok(base.iter().chain(novel).cloned().collect()),
         Some(twice) => Err(Error::input(
             format!("class `{twice}` is both a base class and a new class"),
-            "rename the new class, or drop --base-images",
+            words!["rename the new class, or drop ", option("base_images")],
         )),
     }
 }
 
-/// Nothing can be learned of a class without images.
+/// Every class needs training images.
 fn check_classes(examples: &Examples, names: &[String]) -> Result<()> {
     let found: HashSet<u32> = examples.classes.iter().copied().collect();
     match names.iter().zip(0..).find(|(_, class)| !found.contains(class)) {
         None => Ok(()),
         Some((name, _)) => Err(Error::input(
             format!("class `{name}` has no training images"),
-            "--base-images (after --base-where) must contain every class of the network",
+            words![
+                option("base_images"),
+                " must contain every class of the network, also after ",
+                option("base_where"),
+            ],
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! The images of novel classes, by the ids of a relevance file: what fine-tuning starts from and learns from.
+//! The images of novel classes, found by the ids of a relevance file.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -8,18 +8,18 @@ use labelsieve::classifier::{WeightedClass, prototypes};
 use labelsieve::{Decision, Features};
 use labelsieve_files::inputs::copies::Copies;
 use labelsieve_files::inputs::decisions::{DecisionCounts, Decisions, in_force};
-use labelsieve_files::work::{Context, Error, Monitor, Result};
+use labelsieve_files::work::{Context, Error, Monitor, Result, command, option, words};
 use labelsieve_files::{RelevanceTable, counted, is_text_id, read_relevance};
 
 use crate::image_files::ImageSource;
 use crate::images::{Dataset, DatasetOptions, Encoded, OnDamage, Storage};
 use crate::opening::image_input::{check_damage, encoded, is_bad_file, warn_of_skipped};
 use crate::opening::network::OpenedNetwork;
-use crate::training::{Examples, LEAST_RELEVANCE};
+use crate::training::{Examples, MIN_RELEVANCE};
 use crate::{Learner, dataset_features};
 
-/// Images of the novel classes, and of the base classes if these are to be trained further.
-pub struct Sources {
+/// Images of the novel classes, and of the base classes if they are trained too.
+pub struct TrainingSources {
     /// Those of the novel classes.
     pub novel: ImageSource,
     /// Those of the base classes.
@@ -32,7 +32,7 @@ pub struct Sources {
 pub struct NovelClasses {
     /// Their names, in order.
     pub names: Vec<String>,
-    /// What people decided about the candidates, if the files say so.
+    /// Decisions about the candidates, if the files contain any.
     pub decisions: Option<DecisionCounts>,
     /// Images of the examples and, with labels of their own, of base classes.
     images: Arc<Dataset>,
@@ -48,14 +48,15 @@ struct Example {
     is_clean: bool,
 }
 
-/// The label of images whose class stands in the relevance file.
+/// The label of images whose class is in the relevance file.
 const NOVEL: &str = "";
 
 impl NovelClasses {
     /// Decodes the images that the relevance file names, and those of the base classes.
     pub fn load(
-        (relevance, decisions): (&Path, Option<&Decisions>),
-        sources: &Sources,
+        relevance: &Path,
+        decisions: Option<&Decisions>,
+        sources: &TrainingSources,
         opened: &OpenedNetwork,
         monitor: &dyn Monitor,
     ) -> Result<NovelClasses> {
@@ -67,14 +68,18 @@ impl NovelClasses {
         if names.is_empty() {
             return Err(Error::input(
                 format!("`{}` contains no clean examples", relevance.display()),
-                "pass a relevance file from `labelsieve clean`, which includes the clean examples",
+                words![
+                    "pass a relevance file from ",
+                    command("score"),
+                    ", which includes the clean examples"
+                ],
             ));
         }
         let decided = in_force(decisions, &table, monitor)?;
         let decisions = decided.as_ref().map_or(&[][..], |(decisions, _)| decisions);
         let images = decode(&table, sources, opened, monitor)?;
         let (mut examples, by_id) =
-            examples((&table, decisions), &names, &rows_by_id(&images, opened)?, monitor)?;
+            examples(&table, decisions, &names, &rows_by_id(&images, opened)?, monitor)?;
         let by_content = leave_out_clean_pictures(&mut examples, &|row| images.image(row).pixels());
         Copies { by_id, by_content }.say("images", monitor);
         let decisions = decided.map(|(_, counts)| counts);
@@ -123,7 +128,7 @@ impl NovelClasses {
         Ok(weights.weights().block(0..self.names.len()).to_vec())
     }
 
-    /// All examples: those of the first `n_base` base classes, each counting 1, and the novel ones after them.
+    /// All examples: those of the first `n_base` base classes with weight 1, then the novel ones.
     pub fn with_base(self, n_base: usize) -> Examples {
         let labels = self.images.labels().iter().copied().enumerate();
         let base: Vec<_> =
@@ -134,8 +139,8 @@ impl NovelClasses {
     }
 }
 
-/// A class that has a text and no clean image: its most relevant candidate as one of weight 1, the others in proportion. Their mean
-/// points where it would.
+/// For a class with a text and no clean image: its most relevant candidate becomes the clean example, with weight 1, and the
+/// others are weighted in proportion. The direction of the mean stays the same.
 fn most_relevant_first(noisy: &[f32], relevance: &[f32]) -> (Vec<f32>, Vec<f32>, Vec<f32>) {
     let Some(most) = (0..relevance.len()).max_by(|&a, &b| relevance[a].total_cmp(&relevance[b])) else {
         return Default::default();
@@ -149,7 +154,7 @@ fn most_relevant_first(noisy: &[f32], relevance: &[f32]) -> (Vec<f32>, Vec<f32>,
 
 fn decode(
     table: &RelevanceTable,
-    sources: &Sources,
+    sources: &TrainingSources,
     opened: &OpenedNetwork,
     monitor: &dyn Monitor,
 ) -> Result<Dataset> {
@@ -163,7 +168,7 @@ fn decode(
         .map(encoded)
         .inspect(|_| progress.inc(1))
         .filter(|image| wanted.contains(image.id.as_str()) || is_bad_file(image))
-        // Their classes are the relevance file's matter; a dataset wants one label anyway.
+        // Their classes come from the relevance file; a dataset needs some label.
         .map(|image| Encoded { label: Some(NOVEL.to_owned()), ..image });
     let base = sources.base.as_ref().map(ImageSource::images).transpose()?;
     let base = base.into_iter().flatten().map(encoded).inspect(|_| progress.inc(1));
@@ -182,7 +187,7 @@ fn decode(
     Ok(images)
 }
 
-/// Where each image of the novel classes is. Folders name images by their place below them, so two may use one name.
+/// The row of each image of the novel classes. An id is the path below a folder, so two folders may contain the same one.
 fn rows_by_id<'a>(images: &'a Dataset, opened: &OpenedNetwork) -> Result<HashMap<&'a str, usize>> {
     let novel = opened.metadata.classes.len() as u32;
     let mut rows = HashMap::new();
@@ -190,30 +195,34 @@ fn rows_by_id<'a>(images: &'a Dataset, opened: &OpenedNetwork) -> Result<HashMap
         if rows.insert(id.as_str(), row).is_some() {
             return Err(Error::input(
                 format!("two images have the same id `{id}`"),
-                "put all images below one folder and embed from there, or give them unique ids",
+                "put all images in one folder and embed that, or give them unique ids",
             ));
         }
     }
     Ok(rows)
 }
 
-/// The rows of the relevance file that have an image, and how many candidates are left out because they are clean
-/// examples of their class themselves. Clean ones must have an image, but for class texts, and every class some image. Accepted candidates count as clean, rejected ones not
-/// at all.
+/// The rows of the relevance file that have an image, and how many candidates were left out because they are clean examples of
+/// their class. Clean examples other than class texts must have an image, and every class at least one. Accepted candidates
+/// count as clean; rejected ones are left out.
 fn examples(
-    (table, decisions): (&RelevanceTable, &[Option<Decision>]),
+    table: &RelevanceTable,
+    decisions: &[Option<Decision>],
     names: &[String],
     rows: &HashMap<&str, usize>,
     monitor: &dyn Monitor,
 ) -> Result<(Vec<Example>, usize)> {
     let number: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
-    let (mut examples, mut missing, mut by_id) = (Vec::new(), 0, 0);
+    let mut examples = Vec::new();
+    let mut missing = 0;
+    let mut by_id = 0;
     let clean: HashSet<(&str, &str)> = (0..table.ids.len())
         .filter(|&i| table.is_clean[i])
         .map(|i| (&table.ids[i], table.classes.get(i)))
         .collect();
     for (i, id) in table.ids.iter().enumerate() {
-        let (class, is_clean) = (table.classes.get(i), table.is_clean[i]);
+        let class = table.classes.get(i);
+        let is_clean = table.is_clean[i];
         if !is_clean && clean.contains(&(id, class)) {
             by_id += 1; // one image, by its id: it counts once, as clean
             continue;
@@ -232,29 +241,36 @@ fn examples(
             (None, _) if is_clean => {
                 return Err(Error::input(
                     format!("the clean example `{id}` of class `{class}` is not among the images"),
-                    "the ids of --images must be those of the features, as `labelsieve embed` keeps them",
+                    words![
+                        "the ids in ",
+                        option("images"),
+                        " must match those of the features; ",
+                        command("embed"),
+                        " keeps them"
+                    ],
                 ));
             }
             _ => missing += 1,
         }
     }
     if missing > 0 {
-        monitor.warning(&format!("{} without a readable image or a class", counted(missing, "candidate")));
+        monitor.warning(&format!(
+            "skipped {} without a readable image or a class",
+            counted(missing, "candidate")
+        ));
     }
-    let counting = examples.iter().filter(|example| example.relevance >= LEAST_RELEVANCE);
+    let counting = examples.iter().filter(|example| example.relevance >= MIN_RELEVANCE);
     let seen: HashSet<u32> = counting.map(|example| example.class).collect();
-    if let Some(unseen) = (0..).zip(names).find(|(class, _)| !seen.contains(class)) {
+    if let Some((_, unseen)) = (0..).zip(names).find(|(class, _)| !seen.contains(class)) {
         return Err(Error::input(
-            format!("class `{}` has no image to learn from", unseen.1),
-            format!(
-                "a network learns from images alone: give the class a clean one, or candidates with relevance >= {LEAST_RELEVANCE}"
-            ),
+            format!("class `{unseen}` has no training images"),
+            format!("add clean images, or candidates with relevance >= {MIN_RELEVANCE}"),
         ));
     }
     Ok((examples, by_id))
 }
 
-/// Takes out candidates that show, pixel by pixel, a clean example of their class under another id. Returns how many.
+/// Removes candidates with the same pixels as a clean example of their class. Returns how many.
 fn leave_out_clean_pictures<'a>(examples: &mut Vec<Example>, pixels: &dyn Fn(usize) -> &'a [u8]) -> usize {
     let mut clean: HashMap<u32, HashSet<&[u8]>> = HashMap::new();
     for example in examples.iter().filter(|example| example.is_clean) {
@@ -290,7 +306,7 @@ mod tests {
         };
         let rows: HashMap<&str, usize> = ["a", "b", "c", "d"].into_iter().zip(0..).collect();
         let names = ["cat".to_owned(), "owl".to_owned()];
-        let (mut found, by_id) = examples((&table, &[]), &names, &rows, &Silent::default()).unwrap();
+        let (mut found, by_id) = examples(&table, &[], &names, &rows, &Silent::default()).unwrap();
         assert_eq!(by_id, 1);
         let pixels = ["same", "other", "third", "same"].map(str::as_bytes);
         assert_eq!(leave_out_clean_pictures(&mut found, &|row| pixels[row]), 1, "d shows what a shows");
@@ -299,7 +315,7 @@ mod tests {
         assert_eq!(kept, [(0, 1, true), (1, 1, false), (2, 0, true), (0, 0, false)]);
         let mut decisions = [None; 6];
         (decisions[2], decisions[4]) = (Some(Decision::Accept), Some(Decision::Reject));
-        let (found, _) = examples((&table, &decisions), &names, &rows, &Silent::default()).unwrap();
+        let (found, _) = examples(&table, &decisions, &names, &rows, &Silent::default()).unwrap();
         let kept: Vec<(usize, u32, bool)> = found.iter().map(|e| (e.row, e.class, e.is_clean)).collect();
         assert_eq!(kept, [(0, 1, true), (1, 1, true), (2, 0, true), (3, 1, false)]);
         assert_eq!(found[1].relevance, 1.0);
@@ -320,15 +336,15 @@ mod tests {
         let rows = HashMap::from([("a", 0)]);
         let found = |table: &RelevanceTable, names: &[&str]| {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            examples((table, &[]), &names, &rows, &Silent::default())
+            examples(table, &[], &names, &rows, &Silent::default())
         };
         let (kept, _) = found(&table(["owl", "owl", "owl"]), &["owl"]).unwrap();
         assert_eq!((kept.len(), kept[0].relevance, kept[0].is_clean), (1, 0.8, false));
         let error = found(&table(["owl", "cat", "owl"]), &["cat", "owl"]).err().unwrap().to_string();
-        assert_eq!(error, "class `cat` has no image to learn from");
+        assert_eq!(error, "class `cat` has no training images");
         let doubtful = RelevanceTable { relevance: vec![1.0, 1.0, 0.09], ..table(["owl", "owl", "owl"]) };
         let error = found(&doubtful, &["owl"]).err().unwrap().to_string();
-        assert_eq!(error, "class `owl` has no image to learn from");
+        assert_eq!(error, "class `owl` has no training images");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which rows of a table count.
+//! Selects rows of a table.
 
 use std::str::FromStr;
 

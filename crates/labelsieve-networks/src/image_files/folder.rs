@@ -1,4 +1,4 @@
-//! Folders of image files, as Hugging Face's ImageFolder has them.
+//! Folders of image files in the layout of Hugging Face's ImageFolder.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -13,19 +13,19 @@ use labelsieve_matching::text::find_metadata;
 use super::folder_metadata::read_metadata;
 use super::source::extension;
 use super::stream::{Sink, deliver};
-use super::{ImageColumns, MOST_BYTES, too_large};
+use super::{ImageColumns, MAX_IMAGE_BYTES, too_large};
 
 /// Files below a folder.
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
     root: PathBuf,
     metadata: Option<PathBuf>,
-    images: Vec<Listed>,
+    images: Vec<FolderImage>,
 }
 
 /// One image file.
 #[derive(Clone, Debug)]
-struct Listed {
+struct FolderImage {
     path: PathBuf,
     id: String,
     label: Option<String>,
@@ -57,7 +57,7 @@ impl Folder {
     pub(super) fn of_files(files: Vec<PathBuf>, columns: &ImageColumns) -> Result<Folder> {
         let root = files.first().cloned().unwrap_or_default();
         refuse_columns(&root, columns)?;
-        let listed = |path: PathBuf| Listed { id: display(&path), label: None, path };
+        let listed = |path: PathBuf| FolderImage { id: display(&path), label: None, path };
         Ok(Folder { root, metadata: None, images: files.into_iter().map(listed).collect() })
     }
 
@@ -97,7 +97,7 @@ impl Folder {
     }
 }
 
-/// Reads a file without trusting the length it claims.
+/// Reads a file without trusting its reported length.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     if path.is_dir() {
         return Err(DataError::malformed(
@@ -109,18 +109,18 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     }
     let file = open_regular(path)?;
     let len = file.metadata().map_err(DataError::io("read", path))?.len();
-    if len > MOST_BYTES {
+    if len > MAX_IMAGE_BYTES {
         return Err(too_large(path, "size", len));
     }
     let mut bytes = Vec::with_capacity(len as usize);
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(DataError::io("read", path))?;
-    if bytes.len() as u64 > MOST_BYTES {
+    file.take(MAX_IMAGE_BYTES + 1).read_to_end(&mut bytes).map_err(DataError::io("read", path))?;
+    if bytes.len() as u64 > MAX_IMAGE_BYTES {
         return Err(too_large(path, "size", bytes.len() as u64));
     }
     Ok(bytes)
 }
 
-/// Without a metadata file there are no columns to choose from.
+/// Rejects columns and filters without a metadata file.
 fn refuse_columns(root: &Path, columns: &ImageColumns) -> Result<()> {
     let filtered = columns.filters.first().map(|filter| &filter.column);
     let asked = filtered.or(columns.label.as_ref()).or(columns.id.as_ref());
@@ -133,7 +133,7 @@ fn refuse_columns(root: &Path, columns: &ImageColumns) -> Result<()> {
     }
 }
 
-fn listed_in(root: &Path, table: &Path, columns: &ImageColumns) -> Result<Vec<Listed>> {
+fn listed_in(root: &Path, table: &Path, columns: &ImageColumns) -> Result<Vec<FolderImage>> {
     let mut seen = HashSet::new();
     let mut images = Vec::new();
     for row in read_metadata(table, columns)? {
@@ -150,13 +150,13 @@ fn listed_in(root: &Path, table: &Path, columns: &ImageColumns) -> Result<Vec<Li
             return Err(DataError::malformed(table, "column `file_name`", "distinct files", found));
         }
         let path = root.join(relative);
-        images.push(Listed { path, id: row.id.unwrap_or(row.file_name), label: row.label });
+        images.push(FolderImage { path, id: row.id.unwrap_or(row.file_name), label: row.label });
     }
     Ok(images)
 }
 
-/// Collects the images below `folder`, and anything else with the name of one: what is not a file is reported when it is
-/// read. So are links to folders, which are not followed because they may lead back up.
+/// Collects the images below `folder`. Entries with the name of an image that are not files, and links to folders (which could
+/// form a cycle), are reported when they are read.
 fn walk(folder: &Path, images: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(folder).map_err(DataError::io("read", folder))? {
         let entry = entry.map_err(DataError::io("read", folder))?;
@@ -174,11 +174,11 @@ fn walk(folder: &Path, images: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-fn named(root: &Path, path: PathBuf) -> Listed {
+fn named(root: &Path, path: PathBuf) -> FolderImage {
     let relative = path.strip_prefix(root).unwrap_or(&path);
     let folder = relative.parent().and_then(Path::file_name);
     let label = folder.map(|name| name.to_string_lossy().into_owned());
-    Listed { id: display(relative), label, path }
+    FolderImage { id: display(relative), label, path }
 }
 
 /// A path with `/` between its parts on every system.

@@ -8,7 +8,7 @@ use labelsieve_matching::text::{KeptValues, OnBadRow, RowSink, TextColumns, Text
 
 use super::{ImageColumns, LABEL_NAMES, RowFilter};
 
-/// What the table says about one image.
+/// One image in the table.
 pub(super) struct MetadataRow {
     pub(super) file_name: String,
     pub(super) id: Option<String>,
@@ -49,7 +49,7 @@ pub(super) fn read_metadata(table: &Path, columns: &ImageColumns) -> Result<Vec<
         texts.push("file_name".to_owned()); // something has to be read
     }
     let at = |name: &String| texts.iter().position(|text| text == name);
-    let plan = Plan {
+    let plan = ColumnPositions {
         label: label.as_ref().and_then(at),
         id: columns.id.as_ref().and_then(at),
         filters: columns.filters.iter().map(|filter| (at(&filter.column), filter)).collect(),
@@ -73,8 +73,8 @@ pub(super) fn read_metadata(table: &Path, columns: &ImageColumns) -> Result<Vec<
     Ok(rows)
 }
 
-/// Which of the texts of a row is what.
-struct Plan<'a> {
+/// The positions of the columns among the texts of a row.
+struct ColumnPositions<'a> {
     label: Option<usize>,
     id: Option<usize>,
     filters: Vec<(Option<usize>, &'a RowFilter)>,
@@ -82,7 +82,7 @@ struct Plan<'a> {
 }
 
 struct Collector<'a> {
-    plan: &'a Plan<'a>,
+    plan: &'a ColumnPositions<'a>,
     texts: Vec<Option<String>>,
     rows: Vec<MetadataRow>,
 }
@@ -97,7 +97,8 @@ impl RowSink for Collector<'_> {
     fn end_row(&mut self, file_name: &str, _: &KeptValues<'_>) {
         let text = |at: Option<usize>| at.and_then(|at| self.texts[at].clone());
         if self.plan.filters.iter().all(|(at, filter)| filter.passes(text(*at).as_deref())) {
-            let (id, label) = (text(self.plan.id), text(self.plan.label));
+            let id = text(self.plan.id);
+            let label = text(self.plan.label);
             self.rows.push(MetadataRow { file_name: file_name.to_owned(), id, label });
         }
         self.forget_row();

@@ -1,4 +1,4 @@
-//! Encoded images from wherever people keep them, one after the other, with only a few in memory.
+//! Reads encoded images from all supported layouts, one after the other, with only a few in memory.
 //!
 //! ```text
 //! folder (ImageFolder) │ Parquet with image bytes │ webdataset and img2dataset tars ──► ImageSource ──► EncodedImage
@@ -10,26 +10,24 @@
 mod filter;
 mod folder;
 mod folder_metadata;
+mod image_tables;
 mod parquet_images;
-mod photo_file;
 mod pictures;
 mod source;
 mod stream;
 mod tar_captions;
 mod tars;
-mod thumbnail_file;
 
 use std::path::Path;
 
 use labelsieve_files::{DataError, Unread};
 
 pub use filter::RowFilter;
-pub use photo_file::{PhotoRow, PhotoWriter};
+pub use image_tables::{ImageRow, ImageTableWriter, PhotoRow, PhotoWriter, ThumbnailRow, ThumbnailWriter};
 pub use pictures::{FolderFiles, FoundSources, PictureFiles, PictureSources};
 pub use source::ImageSource;
 pub use stream::ImageStream;
 pub use tar_captions::read_tar_captions;
-pub use thumbnail_file::{ThumbnailRow, ThumbnailWriter};
 
 /// An image as it is stored, not yet decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,19 +40,19 @@ pub struct EncodedImage {
     pub bytes: Vec<u8>,
 }
 
-/// An image that could not be read, or the unreadable rest of a file. Whatever follows is still delivered.
+/// An image that could not be read, or the unreadable rest of a file. Reading continues after it.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}{extent}")]
 pub struct ImageError {
     /// The image's id, or the file's name where more than one image is affected.
     pub id: String,
-    /// What is wrong.
+    /// The error.
     pub error: DataError,
     /// How much it affects.
     pub extent: Extent,
 }
 
-/// How much an [`ImageError`] affects. Written as the end of its message.
+/// How much an [`ImageError`] affects, displayed at the end of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// One image.
@@ -75,7 +73,7 @@ impl std::fmt::Display for Extent {
 /// An item of an [`ImageStream`].
 pub type ImageResult = Result<EncodedImage, ImageError>;
 
-/// What to read. By default, what the usual names suggest.
+/// The columns to read; by default, those with common names.
 #[derive(Clone, Debug, Default)]
 pub struct ImageColumns {
     /// The Parquet column of the bytes: `image`, `img`, `jpg`, `bytes`, or the only one that can hold images; in a tar,
@@ -89,14 +87,14 @@ pub struct ImageColumns {
     pub filters: Vec<RowFilter>,
 }
 
-/// The usual names of a column of classes.
+/// Common names of a column of classes.
 const LABEL_NAMES: [&str; 2] = ["class", "label"];
 
 /// Encoded images larger than this are not read: photos of a hundred megapixels are smaller, and a few of this size fit in
 /// memory.
-const MOST_BYTES: u64 = 128 << 20;
+const MAX_IMAGE_BYTES: u64 = 128 << 20;
 
-/// Why an encoded image of `size` bytes at `place` is not read.
+/// The error for an encoded image of `size` bytes at `place`.
 fn too_large(path: &Path, place: impl Into<String>, size: u64) -> DataError {
-    DataError::malformed(path, place, format!("at most {MOST_BYTES} bytes"), size.to_string())
+    DataError::malformed(path, place, format!("at most {MAX_IMAGE_BYTES} bytes"), size.to_string())
 }

@@ -12,24 +12,24 @@ use labelsieve_files::{ColumnRole, DataError, Result, Unread};
 use labelsieve_matching::text::{for_each_text, is_textual};
 
 use super::stream::{Sink, deliver};
-use super::{Extent, ImageColumns, ImageError, LABEL_NAMES, MOST_BYTES, RowFilter, too_large};
+use super::{Extent, ImageColumns, ImageError, LABEL_NAMES, MAX_IMAGE_BYTES, RowFilter, too_large};
 
 const IMAGE_NAMES: [&str; 4] = ["image", "img", "jpg", "bytes"];
 const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
 
-/// Rows that are read together, unless that could be more than [`LARGEST_BATCH`].
+/// Rows per batch, unless they could exceed [`MAX_BATCH_BYTES`].
 const BATCH_ROWS: usize = 32;
 
-/// Rows whose ids alone are read together.
+/// Rows per batch when only ids are read.
 const ID_ROWS: usize = 4096;
 
 /// Row groups up to this size are small enough to be read in full batches.
-const LARGEST_BATCH: u64 = 64 << 20;
+const MAX_BATCH_BYTES: u64 = 64 << 20;
 
-/// The image of a row, or what is there instead.
+/// The image of a row, or a description of the value found instead.
 pub(super) type RowBytes = std::result::Result<Vec<u8>, String>;
 
-/// One file, and what to read of it.
+/// A file and the columns to read.
 #[derive(Clone, Debug)]
 pub(super) struct ParquetImages {
     path: PathBuf,
@@ -98,7 +98,7 @@ impl ParquetImages {
         for group in 0..groups.len() {
             let n_rows = groups.rows(group);
             let mut n_read = 0;
-            match self.read_group(&groups, group, (first_row, &mut n_read), sink) {
+            match self.read_group(&groups, group, first_row, &mut n_read, sink) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
                 // The following groups can still be read.
@@ -117,11 +117,12 @@ impl ParquetImages {
         &self,
         groups: &Groups,
         group: usize,
-        (first_row, n_read): (usize, &mut usize),
+        first_row: usize,
+        n_read: &mut usize,
         sink: &mut Sink<'_>,
     ) -> Result<ControlFlow<()>> {
         // The library reads whole batches, however large the images in them are.
-        let is_small = groups.bytes(group) <= LARGEST_BATCH;
+        let is_small = groups.bytes(group) <= MAX_BATCH_BYTES;
         let mut batches = groups.batches(group, if is_small { BATCH_ROWS } else { 1 })?;
         while let Some(batch) = batches.next()? {
             if self.read_batch(&batch, first_row + *n_read, sink).is_break() {
@@ -152,7 +153,7 @@ impl ParquetImages {
             let bytes = batch.column_by_name(&self.image).and_then(|column| bytes_at(column, row));
             let place = || format!("column `{}`, row {number}", self.image);
             let bytes = match bytes {
-                Some(bytes) if bytes.len() as u64 > MOST_BYTES => {
+                Some(bytes) if bytes.len() as u64 > MAX_IMAGE_BYTES => {
                     Err(too_large(&self.path, place(), bytes.len() as u64))
                 }
                 Some(bytes) => Ok(bytes.to_vec()),
@@ -163,7 +164,7 @@ impl ParquetImages {
         ControlFlow::Continue(())
     }
 
-    /// Hands out the id and the number of every row, without its image.
+    /// Reports the id and the number of every row, without its image.
     pub(super) fn locate(&self, note: &mut dyn FnMut(&str, usize)) -> Result<()> {
         let file = ParquetFile::from_file(&self.path, open_regular(&self.path)?)?;
         let Some(id) = &self.id else {
@@ -191,7 +192,7 @@ impl ParquetImages {
         ParquetFile::from_file(&self.path, open_regular(&self.path)?)?.groups(&[&self.image])
     }
 
-    /// `n` images of a row group after the first `skip`, or what is there instead.
+    /// `n` images of a row group after the first `skip`.
     pub(super) fn read_rows(
         &self,
         groups: &Groups,
@@ -203,7 +204,7 @@ impl ParquetImages {
         let mut rows = Vec::new();
         while let Some(batch) = batches.next()? {
             rows.extend((0..batch.num_rows()).map(|row| match bytes_at(batch.column(0), row) {
-                Some(bytes) if bytes.len() as u64 > MOST_BYTES => Err(format!("{} bytes", bytes.len())),
+                Some(bytes) if bytes.len() as u64 > MAX_IMAGE_BYTES => Err(format!("{} bytes", bytes.len())),
                 Some(bytes) => Ok(bytes.to_vec()),
                 None => Err("null".to_owned()),
             }));

@@ -1,4 +1,4 @@
-//! Finds out what the files are before the long work starts.
+//! Detects the layout of sources before long work starts.
 
 use std::collections::HashSet;
 use std::hash::Hasher;
@@ -51,8 +51,8 @@ impl ImageSource {
         Ok(ImageSource { parts })
     }
 
-    /// How many images there are, where that is known without reading everything. Files may claim anything: use it for
-    /// a progress bar, not for an allocation.
+    /// The number of images, if known without reading everything. It comes from unverified file headers: use it for progress,
+    /// not for allocation.
     pub fn len_hint(&self) -> Option<usize> {
         self.parts.iter().try_fold(0usize, |sum, part| {
             let len = match part {
@@ -114,7 +114,7 @@ impl ImageSource {
             n_files += files.len();
             for file in files {
                 add_to(&mut hash, file.as_os_str().as_encoded_bytes());
-                // A listed file that is not there is an image to skip, not the end of the run.
+                // A listed file that is missing is a skipped image, not an error.
                 let Ok(metadata) = std::fs::metadata(&file) else { continue };
                 let changed = metadata.modified().map_err(DataError::io("open", &file))?;
                 let age = changed.duration_since(std::time::UNIX_EPOCH).map_or(0, |age| age.as_nanos());
@@ -210,7 +210,7 @@ pub(super) fn extension(path: &Path) -> String {
     path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase()
 }
 
-/// With its length first, so that neighbours cannot trade bytes.
+/// The length goes first, so that neighbouring texts cannot run together.
 fn add_to(hash: &mut Fnv1a, bytes: &[u8]) {
     hash.write(&(bytes.len() as u64).to_le_bytes());
     hash.write(bytes);

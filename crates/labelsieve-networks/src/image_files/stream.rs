@@ -1,4 +1,4 @@
-//! Reading ahead on a thread of its own.
+//! Reads ahead on a separate thread.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -16,10 +16,10 @@ const AHEAD: usize = 64;
 /// Their bytes, all together. One image alone may have more.
 const AHEAD_BYTES: u64 = 64 << 20;
 
-/// Receives what a reader finds; breaks when no more is wanted.
+/// Receives the images of a reader; breaks to stop it.
 pub(super) type Sink<'a> = dyn FnMut(ImageResult) -> ControlFlow<()> + 'a;
 
-/// Images in their fixed order. Dropping it stops the reading.
+/// Images in their fixed order. Dropping it stops the thread.
 #[derive(Debug)]
 pub struct ImageStream {
     images: Receiver<ImageResult>,
@@ -116,7 +116,7 @@ impl Iterator for ImageStream {
     }
 }
 
-/// Hands an image to the sink, or the error that kept its bytes from being read.
+/// Passes an image to the sink, or the error of reading its bytes.
 pub(super) fn deliver(
     id: &str,
     label: Option<&str>,

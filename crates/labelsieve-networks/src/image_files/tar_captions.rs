@@ -1,4 +1,4 @@
-//! The texts beside the images of a tar: `KEY.txt`, or a key of `KEY.json`.
+//! Captions of the images in a tar: `KEY.txt`, or a key of `KEY.json`.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,11 +12,11 @@ use serde_json::Value;
 use super::tars::{example_id, split_name};
 
 /// Longer texts are not captions.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_TEXT_BYTES: u64 = 1 << 20;
 
-/// The captions of the examples that `wanted` asks for. `texts` are keys of the JSON files, the usual ones and the text
-/// file if there are none; `id` is a key of the JSON files too. Examples are known as those of `embed` are. A tar that ends early
-/// gives what it holds.
+/// The captions of the examples for which `wanted` is true. `texts` are keys of the JSON files (by default common ones, and the
+/// text file); `id` is a key of the JSON files too. Examples have the ids that `embed` gives them. A truncated tar yields the
+/// captions before its end.
 pub fn read_tar_captions(
     tar: &Path,
     id: Option<&str>,
@@ -30,14 +30,14 @@ pub fn read_tar_captions(
     for entry in entries.map_while(std::result::Result::ok) {
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let (key, ending) = split_name(&name);
-        if !["txt", "json"].contains(&ending) || entry.size() > MOST_BYTES {
+        if !["txt", "json"].contains(&ending) || entry.size() > MAX_TEXT_BYTES {
             continue;
         }
         if ending == "txt" && !wanted(key) {
             continue;
         }
         let mut bytes = Vec::new();
-        if entry.take(MOST_BYTES).read_to_end(&mut bytes).is_err() {
+        if entry.take(MAX_TEXT_BYTES).read_to_end(&mut bytes).is_err() {
             break;
         }
         let found = match ending {

@@ -1,4 +1,4 @@
-//! Tars as webdataset and img2dataset write them: `KEY.jpg`, `KEY.txt`, `KEY.json`, `KEY.cls`, one after the other.
+//! Tars of webdataset and img2dataset: `KEY.jpg`, `KEY.txt`, `KEY.json`, `KEY.cls`, one after the other.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -13,18 +13,18 @@ use labelsieve_files::{DataError, Result, Unread};
 use serde_json::Value;
 
 use super::stream::{Sink, deliver};
-use super::{Extent, ImageColumns, ImageError, LABEL_NAMES, MOST_BYTES, too_large};
+use super::{Extent, ImageColumns, ImageError, LABEL_NAMES, MAX_IMAGE_BYTES, too_large};
 
-/// What is wrong with an archive as a whole, and how much of it was not read, if known.
+/// An error of a whole archive, and how much of it was not read, if known.
 type Damage = Box<(DataError, Option<Unread>)>;
 
 /// Headers begin at multiples of this.
 const BLOCK: u64 = 512;
 
-/// Files beside an image (class, JSON) that are larger are not read.
-const MOST_SIDE_BYTES: u64 = 16 << 20;
+/// Larger files beside an image (class, JSON) are not read.
+const MAX_SIDECAR_BYTES: u64 = 16 << 20;
 
-/// One archive, and what to read of it.
+/// An archive and the columns to read.
 #[derive(Clone, Debug)]
 pub(super) struct Tar {
     path: PathBuf,
@@ -34,8 +34,8 @@ pub(super) struct Tar {
     columns: ImageColumns,
 }
 
-/// How far an archive has been read.
-struct Place {
+/// The reading position in an archive.
+struct ReadPosition {
     /// Where the next header, or the contents being read, should be.
     offset: u64,
     /// Whether the last file was read to its end.
@@ -43,9 +43,9 @@ struct Place {
     sample: Sample,
 }
 
-impl Default for Place {
-    fn default() -> Place {
-        Place { offset: 0, is_whole: true, sample: Sample::default() }
+impl Default for ReadPosition {
+    fn default() -> ReadPosition {
+        ReadPosition { offset: 0, is_whole: true, sample: Sample::default() }
     }
 }
 
@@ -58,11 +58,11 @@ struct Sample {
     json: Option<Value>,
 }
 
-/// Where the image of one key is.
+/// The location of the image of one key.
 #[derive(Default)]
-struct Located {
+struct ImageLocation {
     key: String,
-    /// Place and size.
+    /// ReadPosition and size.
     image: Option<(u64, u64)>,
     id: Option<String>,
 }
@@ -92,14 +92,14 @@ impl Tar {
         &self.path
     }
 
-    /// Hands out id, place and size of every image that [`Tar::visit`] would deliver, without reading it. What follows
-    /// damage is not found.
+    /// Reports id, offset and size of every image that [`Tar::visit`] would deliver, without reading it, up to the first
+    /// damage.
     pub(super) fn locate(&self, note: &mut dyn FnMut(&str, u64, u64)) -> Result<()> {
         let successes = self.successes()?;
         let failed = DataError::io("read", &self.path);
         let mut archive = tar::Archive::new(BufReader::new(open_regular(&self.path)?));
-        let mut now = Located::default();
-        let mut finish = |sample: Located| {
+        let mut now = ImageLocation::default();
+        let mut finish = |sample: ImageLocation| {
             let Some((offset, len)) = sample.image else { return };
             if successes.as_ref().is_some_and(|keys| !keys.contains(&sample.key)) {
                 return; // a failed download
@@ -113,13 +113,16 @@ impl Tar {
             let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
             let (key, ending) = split_name(&name);
             if key != now.key {
-                finish(std::mem::replace(&mut now, Located { key: key.to_owned(), ..Located::default() }));
+                finish(std::mem::replace(
+                    &mut now,
+                    ImageLocation { key: key.to_owned(), ..ImageLocation::default() },
+                ));
             }
             if self.is_image(ending) && now.image.is_none() {
                 now.image = Some((entry.raw_file_position(), entry.size()));
-            } else if ending == "json" && entry.size() <= MOST_SIDE_BYTES {
+            } else if ending == "json" && entry.size() <= MAX_SIDECAR_BYTES {
                 let mut bytes = Vec::new();
-                if entry.take(MOST_SIDE_BYTES).read_to_end(&mut bytes).is_err() {
+                if entry.take(MAX_SIDECAR_BYTES).read_to_end(&mut bytes).is_err() {
                     break;
                 }
                 let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
@@ -141,7 +144,7 @@ impl Tar {
         }
     }
 
-    /// The keys of the downloads that succeeded; none without a table of img2dataset.
+    /// The keys of successful downloads; `None` without a table of img2dataset.
     fn successes(&self) -> Result<Option<HashSet<String>>> {
         let Some(table) = &self.table else { return Ok(None) };
         let file = ParquetFile::open(table)?;
@@ -162,14 +165,14 @@ impl Tar {
         Ok(Some(keys))
     }
 
-    /// An error says what is wrong with the archive as a whole, and how much of it was not read.
+    /// Reads all images; an error affects the rest of the archive.
     fn read(&self, sink: &mut Sink<'_>) -> std::result::Result<ControlFlow<()>, Damage> {
         let whole = |error| Damage::new((error, None));
         let mut wanted = self.successes().map_err(whole)?;
         let file = open_regular(&self.path).map_err(whole)?;
         let len = file.metadata().map_err(DataError::io("read", &self.path)).map_err(whole)?.len();
         let mut archive = tar::Archive::new(BufReader::with_capacity(1 << 20, file));
-        let mut place = Place::default();
+        let mut place = ReadPosition::default();
         match self.read_files(&mut archive, &mut wanted, &mut place, sink) {
             Ok(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
             Ok(ControlFlow::Continue(())) => {}
@@ -203,7 +206,7 @@ impl Tar {
         &self,
         archive: &mut tar::Archive<BufReader<File>>,
         wanted: &mut Option<HashSet<String>>,
-        place: &mut Place,
+        place: &mut ReadPosition,
         sink: &mut Sink<'_>,
     ) -> std::io::Result<ControlFlow<()>> {
         for entry in archive.entries()? {
@@ -230,8 +233,8 @@ impl Tar {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// A tar ends with blocks of zeros. Without them it may have been truncated between two files; a header overwritten
-    /// with zeros looks like the end, but more data follows.
+    /// A tar ends with blocks of zeros. Without them it may have been truncated between two files; a header overwritten with
+    /// zeros looks like the end, but more data follows.
     fn check_end(&self, mut rest: BufReader<File>, len: u64) -> std::result::Result<(), Damage> {
         let failed = |cause| Damage::new((DataError::io("read", &self.path)(cause), None));
         let end = rest.stream_position().map_err(failed)?;
@@ -285,15 +288,15 @@ impl Tar {
         };
         if is_image && sample.image.is_none() {
             sample.image = Some(match entry.size() {
-                size if size > MOST_BYTES => {
+                size if size > MAX_IMAGE_BYTES => {
                     Err(too_large(&self.path, format!("`{}.{ending}`", sample.key), size))
                 }
                 _ => Ok(read_whole(entry)?),
             });
-        } else if is_label && entry.size() <= MOST_SIDE_BYTES {
+        } else if is_label && entry.size() <= MAX_SIDECAR_BYTES {
             let text = String::from_utf8_lossy(&read_whole(entry)?).trim().to_owned();
             sample.label = Some(text).filter(|text| !text.is_empty());
-        } else if ending == "json" && entry.size() <= MOST_SIDE_BYTES {
+        } else if ending == "json" && entry.size() <= MAX_SIDECAR_BYTES {
             sample.json = serde_json::from_slice(&read_whole(entry)?).ok();
         }
         Ok(())
@@ -323,9 +326,8 @@ impl Tar {
     }
 }
 
-/// The id of an example in the JSON file beside it, if it is there: under `column`. img2dataset makes keys of its own and
-/// carries other columns along: by default, where it wrote the file, the id is under `id`, which is where `match` finds it in
-/// the tables of img2dataset, too.
+/// The id of an example in its JSON file, if present: under `column`. img2dataset makes keys of its own and copies other
+/// columns: in its files, the id is under `id` by default, where `match` finds it in img2dataset's tables too.
 pub(super) fn example_id(json: &Value, column: Option<&str>) -> Option<String> {
     let is_img2dataset = || ["key", "status"].iter().all(|name| json.get(name).is_some());
     let column = column.or_else(|| is_img2dataset().then_some("id"))?;

@@ -1,4 +1,4 @@
-//! Random views of an image for training: a piece of it, perhaps mirrored, in slightly other colours.
+//! Random views of an image for training: a crop, perhaps mirrored, with colour jitter.
 
 use labelsieve_numerics::random::Stream;
 use serde::{Deserialize, Serialize};
@@ -11,17 +11,17 @@ use crate::error::Result;
 /// How images are varied in training.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Augmentation {
-    /// Height and width of what the network gets.
+    /// Height and width of the network's input.
     pub size: (usize, usize),
-    /// Which piece of the image.
+    /// The crop.
     pub crop: Crop,
-    /// How often an image is mirrored, from 0 to 1.
+    /// The probability of mirroring an image.
     pub flip: f32,
-    /// How far colours stray.
+    /// The colour jitter.
     pub jitter: Jitter,
 }
 
-/// Which piece of an image is shown.
+/// The part of an image that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Crop {
@@ -31,16 +31,16 @@ pub enum Crop {
     Random(RandomCrop),
 }
 
-/// A random piece: its share of the area is uniform in `area`, its width over its height in `ratio`, on a log scale.
+/// A random crop: its share of the area is uniform in `area`, and its aspect ratio is log-uniform in `ratio`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RandomCrop {
-    /// Least and largest share of the area.
+    /// Minimum and maximum share of the area.
     pub area: (f32, f32),
-    /// Least and largest width over height.
+    /// Minimum and maximum width over height.
     pub ratio: (f32, f32),
 }
 
-/// The piece that is usual for photos: from 8 % of the image to all of it.
+/// The usual crop for photos: 8 % to 100 % of the area.
 impl Default for RandomCrop {
     fn default() -> RandomCrop {
         RandomCrop { area: (0.08, 1.0), ratio: (3.0 / 4.0, 4.0 / 3.0) }
@@ -54,7 +54,7 @@ impl Augmentation {
         Augmentation { size: (height, width), crop, flip: 0.5, jitter: Jitter::default() }
     }
 
-    /// For small images, of which 8 % show nothing: pieces of at least 35 % of the area.
+    /// For small images, of which 8 % show nothing: crops of at least 35 % of the area.
     pub fn gentle(height: usize, width: usize) -> Augmentation {
         let crop = Crop::Random(RandomCrop { area: (0.35, 1.0), ..RandomCrop::default() });
         Augmentation { crop, ..Augmentation::usual(height, width) }
@@ -83,7 +83,8 @@ impl Augmentation {
 impl RandomCrop {
     /// Ten tries to fit a piece inside; then the largest piece in the middle with an allowed ratio, as torchvision does.
     pub fn draw(&self, height: usize, width: usize, stream: Stream) -> Region {
-        let between = |position, (low, high): (f32, f32)| {
+        let between = |position, range: (f32, f32)| {
+            let (low, high) = range;
             f64::from(low) + f64::from(high - low) * f64::from(stream.uniform(position))
         };
         let area = (height * width) as f64;
@@ -100,7 +101,8 @@ impl RandomCrop {
             }
         }
         let ratio = width as f64 / height as f64;
-        let (least, most) = (f64::from(self.ratio.0), f64::from(self.ratio.1));
+        let least = f64::from(self.ratio.0);
+        let most = f64::from(self.ratio.1);
         let (tall, wide) = if ratio < least {
             ((width as f64 / least).round() as usize, width)
         } else if ratio > most {
@@ -108,7 +110,8 @@ impl RandomCrop {
         } else {
             (height, width)
         };
-        let (tall, wide) = (tall.clamp(1, height), wide.clamp(1, width));
+        let tall = tall.clamp(1, height);
+        let wide = wide.clamp(1, width);
         Region { top: (height - tall) / 2, left: (width - wide) / 2, height: tall, width: wide }
     }
 }

@@ -31,7 +31,8 @@ fn half_of_the_images_are_mirrored() {
 #[test]
 fn pieces_cover_the_areas_and_ratios_evenly() {
     let crop = RandomCrop::default();
-    let (mut areas, mut wide) = (0.0, 0);
+    let mut areas = 0.0;
+    let mut wide = 0;
     for seed in 0..4000 {
         let region = crop.draw(100, 100, Stream::new(seed));
         areas += (region.height * region.width) as f64 / 1e4;
@@ -60,7 +61,8 @@ proptest! {
 
     #[test]
     fn the_same_seed_gives_the_same_bytes(height in 1usize..60, width in 1usize..60, seed: u64) {
-        let (image, augmentation) = (noise(height, width), Augmentation::usual(16, 20));
+        let image = noise(height, width);
+let augmentation = Augmentation::usual(16, 20);
         prop_assert_eq!(view(&augmentation, &image, seed), view(&augmentation, &image, seed));
     }
 }

@@ -1,4 +1,4 @@
-//! Pictures for people: encoded images as browsers show them, small ones and whole ones.
+//! Encoded images for browsers: thumbnails and whole images.
 
 use image::ImageFormat;
 use image::codecs::jpeg::JpegEncoder;
@@ -7,7 +7,7 @@ use super::decode::{DecodeError, DecodeLimits, decode_for};
 use super::resize::resize;
 use super::rgb::RgbImage;
 
-/// Smaller files need not be made smaller, if they are not larger in pixels either.
+/// Files up to this size are not re-encoded if their dimensions are small enough too.
 const SMALL_FILE: usize = 12 << 10;
 const QUALITY: u8 = 82;
 
@@ -21,7 +21,7 @@ pub struct BrowserImage {
 }
 
 impl BrowserImage {
-    /// At most `side` pixels a side; a file that is small enough stays as it is.
+    /// A thumbnail of at most `side` pixels per side; a file that is small enough is returned unchanged.
     pub fn thumbnail(bytes: Vec<u8>, side: usize) -> Result<BrowserImage, DecodeError> {
         let (image, _memory) =
             decode_for(&bytes, &DecodeLimits::default(), &|_, _| (side * side * 6) as u64)?;
@@ -33,16 +33,17 @@ impl BrowserImage {
             return Ok(BrowserImage { media_type, bytes });
         }
         let scaled = |length: usize| (length * side).div_ceil(longest).max(1);
-        let small = match longest > side {
-            true => resize(&image, scaled(image.height()), scaled(image.width()))
-                .map_err(|error| DecodeError::Damaged(error.to_string()))?,
-            false => image,
+        let small = if longest > side {
+            resize(&image, scaled(image.height()), scaled(image.width()))
+                .map_err(|error| DecodeError::Damaged(error.to_string()))?
+        } else {
+            image
         };
         jpeg(&small)
     }
 
-    /// The whole image: as it is, if browsers know its format, else as JPEG. Either way it was decoded once, so what is
-    /// damaged is known as such.
+    /// The whole image: unchanged if browsers support its format, otherwise as JPEG. It is decoded in both cases, to detect
+    /// damage.
     pub fn whole(bytes: Vec<u8>) -> Result<BrowserImage, DecodeError> {
         let (image, _memory) = decode_for(&bytes, &DecodeLimits::default(), &|height, width| {
             (height * width * 3) as u64 // no file of ours is larger than its pixels
@@ -68,7 +69,8 @@ fn shown_by_browsers(bytes: &[u8]) -> Option<&'static str> {
 
 fn jpeg(image: &RgbImage) -> Result<BrowserImage, DecodeError> {
     let mut bytes = Vec::new();
-    let (width, height) = (image.width() as u32, image.height() as u32);
+    let width = image.width() as u32;
+    let height = image.height() as u32;
     JpegEncoder::new_with_quality(&mut bytes, QUALITY)
         .encode(image.pixels(), width, height, image::ExtendedColorType::Rgb8)
         .map_err(|error| DecodeError::Damaged(error.to_string()))?;

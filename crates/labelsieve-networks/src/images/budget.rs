@@ -1,18 +1,17 @@
-//! Memory for decoding and scaling, shared by all threads.
+//! A memory budget for decoding and scaling, shared by all threads.
 //!
-//! An image says in its first bytes how large it is, and a few kilobytes may unfold to gigabytes. What one image may take
-//! is a fixed number, so that the same images are left out on every machine; what all may take together only decides how
-//! many are at work at a time.
+//! A file of a few kilobytes may decode to gigabytes. The limit per image is fixed, so that every machine skips the same
+//! images; the limit for all images only decides how many are decoded at a time.
 
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
-/// The most that decoding and scaling one image may take.
-pub(super) const LARGEST_IMAGE: u64 = 1 << 30;
+/// The limit for decoding and scaling one image.
+pub(super) const MAX_IMAGE_BYTES: u64 = 1 << 30;
 
-/// What each thread may count on before the threads have to share: enough for photos of ten million pixels.
+/// The share of each thread: enough for photos of ten megapixels.
 const PER_THREAD: u64 = 64 << 20;
 
-/// Bytes that threads take and give back.
+/// A budget of bytes that threads take and give back.
 #[derive(Debug)]
 pub(super) struct Budget {
     total: u64,
@@ -20,37 +19,37 @@ pub(super) struct Budget {
     given_back: Condvar,
 }
 
-/// Bytes that are given back when this is dropped. Whoever holds some must not ask for more: two that did could wait for
-/// each other.
+/// Bytes that are given back on drop. A holder must not take more: two of them could deadlock.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct MemoryLease {
     budget: &'static Budget,
     bytes: u64,
 }
 
 impl Budget {
-    /// The one of this process: enough for the largest image, and more on machines with many cores.
+    /// The budget of this process: enough for the largest image, and more on machines with many cores.
     pub(super) fn shared() -> &'static Budget {
         static SHARED: OnceLock<Budget> = OnceLock::new();
-        SHARED
-            .get_or_init(|| Budget::new(LARGEST_IMAGE.max(PER_THREAD * rayon::current_num_threads() as u64)))
+        SHARED.get_or_init(|| {
+            Budget::new(MAX_IMAGE_BYTES.max(PER_THREAD * rayon::current_num_threads() as u64))
+        })
     }
 
     const fn new(total: u64) -> Budget {
         Budget { total, free: Mutex::new(total), given_back: Condvar::new() }
     }
 
-    /// Waits until `bytes` are free. More than there are in all counts as all.
-    pub(super) fn take(&'static self, bytes: u64) -> Taken {
+    /// Waits until `bytes` are free, or the whole budget if that is less.
+    pub(super) fn take(&'static self, bytes: u64) -> MemoryLease {
         let bytes = bytes.min(self.total);
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let free = self.given_back.wait_while(free, |free| *free < bytes);
         *free.unwrap_or_else(PoisonError::into_inner) -= bytes;
-        Taken { budget: self, bytes }
+        MemoryLease { budget: self, bytes }
     }
 }
 
-impl Drop for Taken {
+impl Drop for MemoryLease {
     fn drop(&mut self) {
         *self.budget.free.lock().unwrap_or_else(PoisonError::into_inner) += self.bytes;
         self.budget.given_back.notify_all();
@@ -66,10 +65,12 @@ mod tests {
     #[test]
     fn threads_never_hold_more_than_there_is_and_all_get_their_turn() {
         static BUDGET: Budget = Budget::new(100);
-        let (held, most) = (AtomicU64::new(0), AtomicU64::new(0));
+        let held = AtomicU64::new(0);
+        let most = AtomicU64::new(0);
         std::thread::scope(|scope| {
             for thread in 0..8u64 {
-                let (held, most) = (&held, &most);
+                let held = &held;
+                let most = &most;
                 scope.spawn(move || {
                     for step in 0..200 {
                         let bytes = 1 + (thread * 37 + step * 11) % 100;

@@ -14,18 +14,18 @@ use super::rgb::RgbImage;
 use crate::error::{Error, Result};
 use crate::learner::Batch;
 
-/// An image as a source hands it over.
+/// An encoded image from a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
     /// Its name.
     pub id: String,
     /// Its class, if known.
     pub label: Option<String>,
-    /// Its bytes, or why there are none.
+    /// Its bytes, or why it is unreadable.
     pub bytes: std::result::Result<Vec<u8>, Unreadable>,
 }
 
-/// Why a source has no bytes to hand over.
+/// Why an image is unreadable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
     /// As a message.
@@ -34,26 +34,26 @@ pub struct Unreadable {
     pub cause: Cause,
 }
 
-/// An image that was left out.
+/// A skipped image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedImage {
     /// Its name, or that of the file.
     pub id: String,
     /// Why.
     pub reason: String,
-    /// What kind of reason that is.
+    /// The kind of reason.
     pub cause: Cause,
 }
 
-/// What kind of reason there is to leave out an image.
+/// Why an image was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// It is none of those that were asked for.
+    /// It is not among the wanted classes.
     NotWanted,
     /// It cannot be read or decoded.
     BadImage,
-    /// The file it should be in is damaged; more images may be missing.
+    /// Its file is damaged; more images may be missing.
     BadFile,
 }
 
@@ -67,7 +67,7 @@ pub enum OnDamage {
     Stop,
 }
 
-/// At which size decoded images are kept.
+/// The size at which decoded images are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Storage {
     /// Each at its own.
@@ -83,14 +83,13 @@ pub enum Storage {
 pub struct DatasetOptions {
     /// How large images may be.
     pub limits: DecodeLimits,
-    /// At which size they are kept.
+    /// The size at which they are kept.
     pub storage: Storage,
-    /// The largest height and width at which they are going to be looked at: an image that cannot be scaled to it within
-    /// the limits is left out.
+    /// The largest height and width they will be scaled to: images that cannot be scaled to it within the limits are skipped.
     pub size: (usize, usize),
-    /// Whether one that cannot be read or decoded ends the work.
+    /// Whether to stop at an unreadable image.
     pub on_damage: OnDamage,
-    /// The classes that count, in this order; images of others are left out. By default, all that occur, by name.
+    /// The classes, in order; images of others are skipped. By default, all classes, by name.
     pub classes: Option<Vec<String>>,
 }
 
@@ -106,14 +105,14 @@ impl Default for DatasetOptions {
     }
 }
 
-/// Images of known classes.
+/// Decoded images with their classes.
 #[derive(Clone, Debug)]
 pub struct Dataset {
     images: Vec<RgbImage>,
     ids: Vec<String>,
     labels: Vec<u32>,
     classes: Vec<String>,
-    skipped: Vec<Skipped>,
+    skipped: Vec<SkippedImage>,
 }
 
 /// Images that are decoded together.
@@ -122,9 +121,10 @@ const CHUNK: usize = 512;
 /// Their bytes before they are decoded. The last may have more.
 const CHUNK_BYTES: usize = 64 << 20;
 
-/// The next images of a source: at most `most`, and no more than fit in memory together.
+/// The next images of a source: at most `most`, and no more than fit in memory.
 pub(crate) fn next_chunk(source: &mut impl Iterator<Item = Encoded>, most: usize) -> Vec<Encoded> {
-    let (mut chunk, mut n_bytes) = (Vec::new(), 0);
+    let mut chunk = Vec::new();
+    let mut n_bytes = 0;
     while chunk.len() < most && n_bytes < CHUNK_BYTES {
         let Some(encoded) = source.next() else { break };
         n_bytes += encoded.bytes.as_ref().map_or(0, Vec::len);
@@ -134,14 +134,14 @@ pub(crate) fn next_chunk(source: &mut impl Iterator<Item = Encoded>, most: usize
 }
 
 impl Dataset {
-    /// Decodes all images, as many at a time as there are threads. What cannot be used is listed in
-    /// [`Dataset::skipped`]; the order is that of the source.
+    /// Decodes all images in parallel, in the order of the source. Unusable images are listed in [`Dataset::skipped`].
     pub fn decode(source: impl Iterator<Item = Encoded>, options: &DatasetOptions) -> Dataset {
         let known: Option<HashMap<&str, ()>> = options
             .classes
             .as_ref()
             .map(|classes| classes.iter().map(|class| (class.as_str(), ())).collect());
-        let (mut kept, mut skipped) = (Vec::new(), Vec::new());
+        let mut kept = Vec::new();
+        let mut skipped = Vec::new();
         let mut source = source;
         loop {
             let chunk = next_chunk(&mut source, CHUNK);
@@ -166,7 +166,7 @@ impl Dataset {
             for (id, image) in decoded {
                 match image {
                     Ok((image, label)) => kept.push((id, image, label)),
-                    Err((reason, cause)) => skipped.push(Skipped { id, reason, cause }),
+                    Err((reason, cause)) => skipped.push(SkippedImage { id, reason, cause }),
                 }
             }
             if options.on_damage == OnDamage::Stop && skipped.iter().any(|s| s.cause != Cause::NotWanted) {
@@ -188,7 +188,7 @@ impl Dataset {
         self.images.len()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.images.is_empty()
     }
@@ -213,13 +213,13 @@ impl Dataset {
         &self.classes
     }
 
-    /// What was left out, and why.
-    pub fn skipped(&self) -> &[Skipped] {
+    /// The skipped images and reasons.
+    pub fn skipped(&self) -> &[SkippedImage] {
         &self.skipped
     }
 
-    /// Random views of the chosen images, prepared in parallel. What an image looks like depends on `stream` and its
-    /// row alone: branch off a stream for every epoch.
+    /// Random views of the chosen images, prepared in parallel. A view depends only on `stream` and the row: use a new branch
+    /// for every epoch.
     pub fn batch(&self, rows: &[usize], augmentation: &Augmentation, stream: Stream) -> Result<Batch> {
         let draw = |image: &RgbImage, row: usize, out: &mut [u8], scaler: &mut Scaler| {
             augmentation.apply(image, stream.branch(row as u64), out, scaler)
@@ -227,7 +227,7 @@ impl Dataset {
         self.collect(rows, augmentation.size, draw)
     }
 
-    /// The chosen images as they are looked at for evaluation.
+    /// The evaluation views of the chosen images.
     pub fn evaluation_batch(&self, rows: &[usize], size: (usize, usize), view: View) -> Result<Batch> {
         self.collect(rows, size, |image, _, out, scaler| {
             out.copy_from_slice(&view.apply(image, size, scaler)?);
@@ -238,11 +238,13 @@ impl Dataset {
     fn collect(
         &self,
         rows: &[usize],
-        (height, width): (usize, usize),
+        size: (usize, usize),
         fill: impl Fn(&RgbImage, usize, &mut [u8], &mut Scaler) -> Result<()> + Sync,
     ) -> Result<Batch> {
+        let (height, width) = size;
         if let Some(row) = rows.iter().find(|&&row| row >= self.len()) {
-            let (expected, found) = (format!("below {}", self.len()), row.to_string());
+            let expected = format!("below {}", self.len());
+            let found = row.to_string();
             return Err(Error::Shape { what: "row of a dataset".to_owned(), expected, found });
         }
         let mut pixels = vec![0; rows.len() * height * width * 3];
@@ -251,9 +253,8 @@ impl Dataset {
             |scaler, (out, &row)| {
                 let image = &self.images[row];
                 let shape = (image.height(), image.width());
-                let most =
-                    View::Whole.bytes(shape, (height, width)).max(View::Centre.bytes(shape, (height, width)));
-                let _taken = Budget::shared().take(most);
+                let max_bytes = View::Whole.bytes(shape, size).max(View::Centre.bytes(shape, size));
+                let _taken = Budget::shared().take(max_bytes);
                 fill(image, row, out, scaler)
             },
         )?;

@@ -81,7 +81,8 @@ fn evaluation_sees_the_image_itself() {
 
 #[test]
 fn an_image_that_cannot_be_looked_at_within_the_limits_is_left_out() {
-    let (small, wide) = (png(8, 8, 0), png(1, 4000, 0));
+    let small = png(8, 8, 0);
+    let wide = png(1, 4000, 0);
     let source =
         || [("a", &small), ("b", &wide)].map(|(id, bytes)| encoded(id, Some("x"), Ok(bytes.clone())));
     let limits = DecodeLimits { bytes: 1 << 20, ..DecodeLimits::default() };

@@ -1,4 +1,4 @@
-//! Bytes to pixels. The bytes come from the web: they may be anything.
+//! Decodes images. The bytes are untrusted.
 
 use std::io::Cursor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,91 +6,91 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
-use super::budget::{Budget, LARGEST_IMAGE, Taken};
+use super::budget::{Budget, MAX_IMAGE_BYTES, MemoryLease};
 use super::jpeg::decode_jpeg;
 use super::rgb::RgbImage;
 
 /// How large an image may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeLimits {
-    /// Most pixels that a file may declare.
+    /// Maximum number of pixels that a file may declare.
     pub pixels: u64,
-    /// Most bytes that decoding and scaling may hold at a time.
+    /// Maximum memory for decoding and scaling.
     pub bytes: u64,
 }
 
 /// Twice 2^30 / 12 pixels, beyond which Pillow refuses an image as a decompression bomb, and 1 GiB.
 impl Default for DecodeLimits {
     fn default() -> DecodeLimits {
-        DecodeLimits { pixels: 178_956_970, bytes: LARGEST_IMAGE }
+        DecodeLimits { pixels: 178_956_970, bytes: MAX_IMAGE_BYTES }
     }
 }
 
-/// Why there are no pixels.
+/// Why an image could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// No bytes at all.
     #[error("expected an image, found no bytes")]
     Empty,
-    /// The first bytes are those of no format we read.
+    /// The format is not supported.
     #[error("expected JPEG, PNG, WebP, GIF, BMP or TIFF, found other bytes")]
     UnknownFormat,
     /// The file declares more than the limit.
     #[error("expected at most {limit}, found {width}×{height} pixels")]
     TooLarge {
-        /// Declared width.
+        /// ImageHeader width.
         width: u64,
-        /// Declared height.
+        /// ImageHeader height.
         height: u64,
         /// The limit, in words.
         limit: String,
     },
-    /// It would take more memory than the limit.
+    /// Decoding needs more memory than the limit.
     #[error(
         "expected at most {limit} bytes for decoding and scaling, found {width}×{height} pixels, which need {bytes}"
     )]
     NeedsTooMuch {
-        /// Declared width.
+        /// ImageHeader width.
         width: u64,
-        /// Declared height.
+        /// ImageHeader height.
         height: u64,
-        /// What it needs.
+        /// The memory it needs.
         bytes: u64,
         /// The limit.
         limit: u64,
     },
     /// The file ends before its image does.
-    #[error("the file is cut short: {0}")]
+    #[error("file is truncated: {0}")]
     Truncated(String),
     /// The file breaks its format.
     #[error("damaged: {0}")]
     Damaged(String),
 }
 
-/// What a file declares about its image, and what a decoder needs for it.
+/// The declared properties of an image, and the memory to decode it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Declared {
+pub(super) struct ImageHeader {
     pub(super) width: u64,
     pub(super) height: u64,
     /// Bytes per pixel while decoding and converting, at most.
     pub(super) per_pixel: u64,
     /// Bytes per pixel of a row, for rows that are held besides.
     pub(super) per_column: u64,
-    /// How the image is to be turned.
+    /// The orientation of the image.
     pub(super) orientation: Orientation,
 }
 
-/// How images are made ready, as far as it takes memory.
-pub(super) struct Plan<'a> {
+/// The memory that preparing an image takes.
+pub(super) struct MemoryPlan<'a> {
     pub(super) limits: &'a DecodeLimits,
-    /// What making something of an image of this height and width takes, besides the image.
+    /// Memory for processing an image of this height and width, besides the image.
     pub(super) afterwards: &'a dyn Fn(usize, usize) -> u64,
 }
 
-impl Plan<'_> {
-    /// Refuses a size before anything is allocated for it, and takes the memory for it, once it is free.
-    pub(super) fn reserve(&self, declared: &Declared) -> Result<Taken, DecodeError> {
-        let Declared { width, height, per_pixel, per_column, orientation } = *declared;
+impl MemoryPlan<'_> {
+    /// Checks the declared size before any allocation, and waits for the memory it needs.
+    pub(super) fn reserve(&self, declared: &ImageHeader) -> Result<MemoryLease, DecodeError> {
+        let ImageHeader { width, height, per_pixel, per_column, orientation } = *declared;
         if width == 0 || height == 0 {
             return Err(DecodeError::Damaged(format!("{width}×{height} pixels")));
         }
@@ -120,7 +120,7 @@ fn is_on_its_side(orientation: Orientation) -> bool {
 /// Decodes an image to RGB as a person would see it: turned as its EXIF data say, transparent parts on white, 16 bits
 /// rounded to 8, palettes, grey and CMYK converted, and the first picture of an animation.
 ///
-/// A JPEG without its end mark counts as cut short: the decoder cannot tell how much of the last rows is missing.
+/// A JPEG without its end mark counts as truncated: the decoder cannot tell how much of the last rows is missing.
 ///
 /// Threads that decode at the same time wait for each other when their images are too large to be in memory together.
 pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<RgbImage, DecodeError> {
@@ -133,12 +133,12 @@ pub(crate) fn decode_for(
     bytes: &[u8],
     limits: &DecodeLimits,
     afterwards: &dyn Fn(usize, usize) -> u64,
-) -> Result<(RgbImage, Taken), DecodeError> {
+) -> Result<(RgbImage, MemoryLease), DecodeError> {
     if bytes.is_empty() {
         return Err(DecodeError::Empty);
     }
     let format = image::guess_format(bytes).map_err(|_| DecodeError::UnknownFormat)?;
-    let plan = Plan { limits, afterwards };
+    let plan = MemoryPlan { limits, afterwards };
     // Unwind safety: nothing that a decoder touched outlives it.
     let decoded = catch_unwind(AssertUnwindSafe(|| match format {
         ImageFormat::Jpeg => decode_jpeg(bytes, &plan),
@@ -150,8 +150,8 @@ pub(crate) fn decode_for(
 fn decode_other(
     bytes: &[u8],
     format: ImageFormat,
-    plan: &Plan<'_>,
-) -> Result<(RgbImage, Taken), DecodeError> {
+    plan: &MemoryPlan<'_>,
+) -> Result<(RgbImage, MemoryLease), DecodeError> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     reader.limits(at_most(plan.limits.bytes));
     let mut decoder = reader.into_decoder().map_err(failed)?;
@@ -161,7 +161,7 @@ fn decode_other(
     let per_pixel = while_decoding(format, stored);
     let per_column = 6 * stored; // the row at work, the one before, and their unpacked forms
     let declared =
-        Declared { width: width.into(), height: height.into(), per_pixel, per_column, orientation };
+        ImageHeader { width: width.into(), height: height.into(), per_pixel, per_column, orientation };
     let taken = plan.reserve(&declared)?;
     // What a frame of an animation or a strip of a TIFF declares for itself must stay within what was taken.
     let pixels = u64::from(width) * u64::from(height);
@@ -171,7 +171,7 @@ fn decode_other(
     Ok((turn(rgb, orientation)?, taken))
 }
 
-/// Tables and the like that any decoder may hold.
+/// Small buffers of any decoder.
 const SMALL: u64 = 4 << 20;
 
 /// The most bytes per pixel that the decoder of a format and the conversion to RGB hold at a time, where `stored` come

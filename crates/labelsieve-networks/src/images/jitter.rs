@@ -3,7 +3,7 @@
 use labelsieve_numerics::random::Stream;
 use serde::{Deserialize, Serialize};
 
-/// How far colours may stray: each factor is drawn from 1 - strength to 1 + strength, and applied in this order.
+/// Colour jitter: each factor is drawn from 1 - strength to 1 + strength, and applied in this order.
 ///
 /// The order is fixed, as in the recipes of the few-shot literature: brightness and contrast are then one table of 256
 /// entries, and the whole is two passes over the pixels.
@@ -35,7 +35,8 @@ impl Jitter {
         }
         let factor =
             |position, strength: f32| (1.0 + strength * (2.0 * stream.uniform(position) - 1.0)).max(0.0);
-        let (brightness, contrast) = (factor(0, self.brightness), factor(1, self.contrast));
+        let brightness = factor(0, self.brightness);
+        let contrast = factor(1, self.contrast);
         let bright: [u8; 256] = std::array::from_fn(|value| to_byte(value as f32 * brightness));
         let mean = mean_grey(pixels, &bright);
         let table = bright.map(|value| to_byte(mean + contrast * (f32::from(value) - mean)));

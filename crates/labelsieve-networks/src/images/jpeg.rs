@@ -1,5 +1,5 @@
-//! JPEG, by far the most common format of photos, through its decoder directly: `image` asks it to fill in whatever is
-//! missing of a damaged file, which would teach a network grey rectangles.
+//! Decodes JPEG with its decoder directly: `image` would let it fill in the missing parts of a damaged file, and a network
+//! would learn grey rectangles.
 
 use image::metadata::Orientation;
 use zune_core::bytestream::ZCursor;
@@ -7,16 +7,19 @@ use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 
-use super::budget::Taken;
-use super::decode::{Declared, DecodeError, Plan, turn};
+use super::budget::MemoryLease;
+use super::decode::{DecodeError, ImageHeader, MemoryPlan, turn};
 use super::rgb::RgbImage;
 
 /// Rows of blocks at work, in up to four channels: coefficients of 16 bits, samples, and samples of the next row.
 const BYTES_PER_COLUMN: u64 = 512;
 
-pub(super) fn decode_jpeg(bytes: &[u8], plan: &Plan<'_>) -> Result<(RgbImage, Taken), DecodeError> {
+pub(super) fn decode_jpeg(
+    bytes: &[u8],
+    plan: &MemoryPlan<'_>,
+) -> Result<(RgbImage, MemoryLease), DecodeError> {
     let Some(layout) = layout(bytes) else {
-        return Err(DecodeError::Truncated("a JPEG without its end mark".to_owned()));
+        return Err(DecodeError::Truncated("a JPEG without an end marker".to_owned()));
     };
     let damaged = |error: zune_jpeg::errors::DecodeErrors| DecodeError::Damaged(format!("{error:?}"));
     // Stray bytes between the segments of the head do no harm; anything odd in the picture itself does.
@@ -30,7 +33,7 @@ pub(super) fn decode_jpeg(bytes: &[u8], plan: &Plan<'_>) -> Result<(RgbImage, Ta
     let (width, height) = decoder.dimensions().ok_or_else(|| DecodeError::Damaged("no size".to_owned()))?;
     let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
     let orientation = orientation.unwrap_or(Orientation::NoTransforms);
-    let taken = plan.reserve(&Declared {
+    let taken = plan.reserve(&ImageHeader {
         width: width as u64,
         height: height as u64,
         per_pixel: 3 + layout.coefficients(width as u64, height as u64),
@@ -45,7 +48,7 @@ pub(super) fn decode_jpeg(bytes: &[u8], plan: &Plan<'_>) -> Result<(RgbImage, Ta
     Ok((turn(rgb, orientation)?, taken))
 }
 
-/// How the picture is stored.
+/// How the image is stored.
 #[derive(Clone, Copy, Debug, Default)]
 struct Layout {
     is_progressive: bool,
@@ -67,10 +70,11 @@ impl Layout {
     }
 }
 
-/// What the head says, if the end mark (`FF D9`) follows the first scan. Inside a scan the two bytes cannot be
-/// together; a preview in the head, which has an end mark of its own, is stepped over.
+/// The layout in the header, if the end marker (`FF D9`) follows the first scan. The two bytes cannot occur inside a scan; an
+/// embedded preview, which has an end marker of its own, is skipped.
 fn layout(bytes: &[u8]) -> Option<Layout> {
-    let (mut at, mut layout) = (2, Layout::default());
+    let mut at = 2;
+    let mut layout = Layout::default();
     loop {
         let &[mark, kind] = bytes.get(at..at + 2)? else { return None };
         if mark != 0xff {

@@ -1,14 +1,14 @@
-//! Work ahead of the network, in order, on a thread of its own.
+//! Produces items ahead of time, in order, on a separate thread.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
 use crate::error::{Error, Result};
 
-/// The items of an iterator, made ahead of time: at most a given number wait to be taken. Dropping it ends the work.
+/// The items of an iterator, produced ahead of time, with a bounded number waiting. Dropping it stops the thread.
 #[derive(Debug)]
 pub struct Prefetch<T> {
-    /// Taken out first when dropped, so that the maker notices.
+    /// Dropped first, so that the thread notices.
     items: Option<Receiver<T>>,
     maker: Option<JoinHandle<()>>,
 }
@@ -20,7 +20,7 @@ impl<T: Send + 'static> Prefetch<T> {
         let work = move || {
             for item in source {
                 if sender.send(item).is_err() {
-                    return; // nobody wants more
+                    return; // the consumer is gone
                 }
             }
         };
@@ -48,7 +48,7 @@ impl<T> Drop for Prefetch<T> {
     fn drop(&mut self) {
         self.items.take();
         if let Some(maker) = self.maker.take() {
-            let _ = maker.join(); // a panic in work that nobody waits for concerns nobody
+            let _ = maker.join(); // a panic in discarded work is not reported
         }
     }
 }

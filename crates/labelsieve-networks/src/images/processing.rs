@@ -1,4 +1,4 @@
-//! Images made ready as the configuration of a published network says.
+//! Prepares images as the configuration of a published network specifies.
 
 use fast_image_resize::{FilterType, ResizeAlg};
 use serde::{Deserialize, Serialize};
@@ -7,29 +7,29 @@ use super::resize::{Region, Scaler, not_too_long, scaling_bytes_of, whole};
 use super::rgb::RgbImage;
 use crate::error::Result;
 
-/// How an image is scaled and what is cut from it.
+/// How an image is scaled and cropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Processing {
-    /// The size before the cut.
-    pub scaled: Scaled,
-    /// How pixels are mixed.
+    /// The size before the crop.
+    pub scaled: ScaledSize,
+    /// The filter.
     pub filter: Filter,
-    /// Where the cut lies when its margins are uneven.
+    /// The position of a crop with an odd margin.
     pub margins: Margins,
 }
 
-/// The size of an image before its centre is cut out.
+/// The size of an image before its centre is cropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scaled {
+pub enum ScaledSize {
     /// This height and width, whatever its shape.
     To(usize, usize),
     /// So many pixels on its shorter side, keeping its shape.
     ShorterSide(usize),
 }
 
-/// Where a cut lies when its margins are uneven.
+/// The position of a crop with an odd margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Margins {
@@ -39,7 +39,7 @@ pub enum Margins {
     HalfToEven,
 }
 
-/// How pixels are mixed, as in Pillow: every source pixel counts when shrinking.
+/// A resampling filter as in Pillow, which antialiases when shrinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Filter {
@@ -90,17 +90,18 @@ impl Processing {
     pub(super) fn apply(
         &self,
         image: &RgbImage,
-        (height, width): (usize, usize),
+        size: (usize, usize),
         scaler: &mut Scaler,
     ) -> Result<Vec<u8>> {
+        let (height, width) = size;
         let (region, (tall, wide)) = self.plan((image.height(), image.width()), (height, width));
         let scaled = self.scale(image, region, (tall, wide), scaler)?;
         if (tall, wide) == (height, width) {
             return Ok(scaled);
         }
         let mut out = vec![0; 3 * height * width];
-        let ((from_top, to_top), (from_left, to_left)) =
-            (self.starts(tall, height), self.starts(wide, width));
+        let (from_top, to_top) = self.starts(tall, height);
+        let (from_left, to_left) = self.starts(wide, width);
         let n = wide.min(width);
         for row in 0..tall.min(height) {
             let from = 3 * ((from_top + row) * wide + from_left);
@@ -116,9 +117,10 @@ impl Processing {
         &self,
         image: &RgbImage,
         region: Region,
-        (tall, wide): (usize, usize),
+        size: (usize, usize),
         scaler: &mut Scaler,
     ) -> Result<Vec<u8>> {
+        let (tall, wide) = size;
         let mut narrow = vec![0; 3 * region.height * wide];
         scaler.scale_by(self.filter, image, region, &mut narrow, (region.height, wide))?;
         if region.height == tall {
@@ -130,18 +132,19 @@ impl Processing {
         Ok(scaled)
     }
 
-    /// What is scaled, and to which height and width.
+    /// The region to scale, and its height and width afterwards.
     fn plan(&self, image: (usize, usize), size: (usize, usize)) -> (Region, (usize, usize)) {
         match self.scaled {
-            Scaled::To(height, width) => {
+            ScaledSize::To(height, width) => {
                 (Region { top: 0, left: 0, height: image.0, width: image.1 }, (height, width))
             }
-            Scaled::ShorterSide(side) => {
+            ScaledSize::ShorterSide(side) => {
                 let region = not_too_long(image, size);
                 let longer = |long: usize, short: usize| (side * long / short).max(1);
-                let scaled = match region.height <= region.width {
-                    true => (side, longer(region.width, region.height)),
-                    false => (longer(region.height, region.width), side),
+                let scaled = if region.height <= region.width {
+                    (side, longer(region.width, region.height))
+                } else {
+                    (longer(region.height, region.width), side)
                 };
                 (region, scaled)
             }
@@ -160,10 +163,10 @@ impl Processing {
         if scaled >= shown { (start, 0) } else { (0, margin / 2) }
     }
 
-    /// The most bytes that it takes for an image of this height and width, besides the image.
+    /// The peak memory for an image of this height and width, besides the image.
     pub(super) fn bytes(&self, image: (usize, usize), size: (usize, usize)) -> u64 {
         let (region, scaled) = self.plan(image, size);
-        let pixels = |(height, width): (usize, usize)| 3 * height as u64 * width as u64;
+        let pixels = |size: (usize, usize)| 3 * size.0 as u64 * size.1 as u64;
         let narrow = (region.height, scaled.1);
         let passes = [((region.height, region.width), narrow), (narrow, scaled)];
         let weights = passes.map(|(from, to)| scaling_bytes_of(self.filter.radius(), from, to));
@@ -196,15 +199,16 @@ mod tests {
             let sides =
                 |name: &str| -> (usize, usize) { serde_json::from_value(case[name].clone()).unwrap() };
             let scaled = match case["shorter"].as_u64() {
-                Some(side) => Scaled::ShorterSide(side as usize),
-                None => Scaled::To(sides("to").0, sides("to").1),
+                Some(side) => ScaledSize::ShorterSide(side as usize),
+                None => ScaledSize::To(sides("to").0, sides("to").1),
             };
             let filter = Filter::of_pillow(case["resample"].as_u64().unwrap()).unwrap();
             let margins = match case["by"].as_str().unwrap() {
                 "transformers" => Margins::SmallerFirst,
                 _ => Margins::HalfToEven,
             };
-            let ((h, w), size) = (sides("source"), sides("size"));
+            let (h, w) = sides("source");
+            let size = sides("size");
             let view = View::Processing(Processing { scaled, filter, margins });
             let found = view.apply(&pattern(h, w), size, &mut Scaler::default()).unwrap();
             let expected: Vec<u8> = serde_json::from_value(case["pixels"].clone()).unwrap();
@@ -219,8 +223,11 @@ mod tests {
 
     #[test]
     fn a_smaller_image_is_shown_on_black() {
-        let processing =
-            Processing { scaled: Scaled::To(1, 3), filter: Filter::Bilinear, margins: Margins::SmallerFirst };
+        let processing = Processing {
+            scaled: ScaledSize::To(1, 3),
+            filter: Filter::Bilinear,
+            margins: Margins::SmallerFirst,
+        };
         let image = RgbImage::new(1, 3, vec![9; 9]).unwrap();
         let pixels = processing.apply(&image, (2, 2), &mut Scaler::default()).unwrap();
         assert_eq!(pixels, [9, 9, 9, 9, 9, 9, 0, 0, 0, 0, 0, 0]);
@@ -229,7 +236,7 @@ mod tests {
     #[test]
     fn a_strip_needs_no_gigabytes() {
         let processing = Processing {
-            scaled: Scaled::ShorterSide(256),
+            scaled: ScaledSize::ShorterSide(256),
             filter: Filter::Bicubic,
             margins: Margins::SmallerFirst,
         };

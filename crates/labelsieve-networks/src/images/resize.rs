@@ -1,4 +1,4 @@
-//! Other sizes of an image, as Pillow and torchvision make them: bilinear, and every source pixel counts when shrinking.
+//! Resizes images as Pillow and torchvision do: bilinear, antialiased when shrinking.
 
 use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
 use fast_image_resize::pixels::U8x3;
@@ -10,16 +10,16 @@ use super::processing::{Filter, Processing};
 use super::rgb::RgbImage;
 use crate::error::{Error, Result, Setting};
 
-/// What a network sees of an image when nothing is random.
+/// The part of an image that a network sees in evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum View {
-    /// The whole image, squeezed to the size: for images that are about that size anyway.
+    /// The whole image, scaled to the size: for images of about that size.
     #[default]
     Whole,
     /// The image at 8/7 of the size on its shorter side, then its centre: 256 and 224 for the usual photos.
     Centre,
-    /// As the configuration of a published network says.
+    /// As the configuration of a published network specifies.
     Processing(Processing),
 }
 
@@ -48,18 +48,14 @@ impl std::str::FromStr for View {
 }
 
 impl View {
-    /// The view that suits images of this size: small ones have no margin to give away.
+    /// The view for images of this size: small ones are not cropped.
     pub fn for_images(height: usize, width: usize) -> View {
         if height.max(width) <= 96 { View::Whole } else { View::Centre }
     }
 
     /// The bytes of `height` × `width` pixels.
-    pub fn apply(
-        self,
-        image: &RgbImage,
-        (height, width): (usize, usize),
-        scaler: &mut Scaler,
-    ) -> Result<Vec<u8>> {
+    pub fn apply(self, image: &RgbImage, size: (usize, usize), scaler: &mut Scaler) -> Result<Vec<u8>> {
+        let (height, width) = size;
         let mut out = vec![0; 3 * height * width];
         match self {
             View::Processing(processing) => return processing.apply(image, (height, width), scaler),
@@ -69,7 +65,8 @@ impl View {
                 let (tall, wide) = covering(&region, height * 8 / 7, width * 8 / 7);
                 let mut larger = vec![0; 3 * tall * wide];
                 scaler.scale(image, region, &mut larger, (tall, wide))?;
-                let (top, left) = (centre(tall, height), centre(wide, width));
+                let top = centre(tall, height);
+                let left = centre(wide, width);
                 for (row, out) in out.chunks_exact_mut(3 * width).enumerate() {
                     let start = 3 * ((top + row) * wide + left);
                     out.copy_from_slice(&larger[start..start + 3 * width]);
@@ -79,7 +76,7 @@ impl View {
         Ok(out)
     }
 
-    /// The most bytes that [`View::apply`] takes for an image of this height and width, besides the image.
+    /// The peak memory of [`View::apply`] for an image of this height and width, besides the image.
     pub(crate) fn bytes(self, image: (usize, usize), size: (usize, usize)) -> u64 {
         let out = 3 * size.0 as u64 * size.1 as u64;
         out + match self {
@@ -95,13 +92,13 @@ impl View {
     }
 }
 
-/// The most bytes that scaling a region takes, besides the image and the result: columns are scaled first, to as many
-/// rows as are wanted, and the weights of all pixels are kept, in 64 bits and once more in 16.
+/// The peak memory of scaling a region, besides the image and the result: columns are scaled first, to the number of rows of
+/// the result, and the weights of all pixels are kept, in 64 bits and again in 16.
 pub(super) fn scaling_bytes(region: (usize, usize), size: (usize, usize)) -> u64 {
     scaling_bytes_of(1, region, size)
 }
 
-/// The same for a filter that reaches so many pixels far.
+/// The same for a filter of this radius.
 pub(super) fn scaling_bytes_of(radius: u64, region: (usize, usize), size: (usize, usize)) -> u64 {
     let weights = |from: usize, to: usize| {
         let window = (from as u64).div_ceil(to.max(1) as u64).max(1) * 2 * radius + 1;
@@ -138,7 +135,7 @@ pub struct Region {
     pub width: usize,
 }
 
-/// Larger buffers are not kept for the next image: every thread has its own.
+/// Larger buffers are freed after an image: every thread has its own.
 const KEPT_BYTES: usize = 8 << 20;
 
 /// Keeps the buffers of one size for the next image.
@@ -158,7 +155,10 @@ impl Scaler {
     fn at(level: Level) -> Scaler {
         let mut resizer = Resizer::new();
         if level == Level::PLAIN {
-            #[expect(unsafe_code, reason = "the library lets nobody ask for less than there is in safe code")]
+            #[expect(
+                unsafe_code,
+                reason = "choosing fewer extensions than the machine has is unsafe in the library"
+            )]
             // SAFETY: every machine can do without extensions.
             unsafe {
                 resizer.set_cpu_extensions(CpuExtensions::None);
@@ -185,8 +185,9 @@ impl Scaler {
         image: &RgbImage,
         region: Region,
         out: &mut [u8],
-        (height, width): (usize, usize),
+        size: (usize, usize),
     ) -> Result<()> {
+        let (height, width) = size;
         let failed = |what: String| Error::Shape {
             what: "scaling".to_owned(),
             expected: format!(
@@ -246,14 +247,16 @@ fn covering(region: &Region, height: usize, width: usize) -> (usize, usize) {
 
 /// The centre of an image that is more than four times as long as the view: the view shows none of the rest, and a
 /// strip of 1×100,000 pixels would be scaled to gigabytes.
-pub(super) fn not_too_long((tall, wide): (usize, usize), (height, width): (usize, usize)) -> Region {
-    let most_height = (4 * wide * height).div_ceil(width).clamp(1, tall);
-    let most_width = (4 * tall * width).div_ceil(height).clamp(1, wide);
+pub(super) fn not_too_long(image: (usize, usize), size: (usize, usize)) -> Region {
+    let (tall, wide) = image;
+    let (height, width) = size;
+    let max_height = (4 * wide * height).div_ceil(width).clamp(1, tall);
+    let max_width = (4 * tall * width).div_ceil(height).clamp(1, wide);
     Region {
-        top: centre(tall, most_height),
-        left: centre(wide, most_width),
-        height: most_height,
-        width: most_width,
+        top: centre(tall, max_height),
+        left: centre(wide, max_width),
+        height: max_height,
+        width: max_width,
     }
 }
 

@@ -19,7 +19,8 @@ fn sizes_agree_with_pillow_to_one_level() {
     let number = |value: &serde_json::Value| value.as_u64().unwrap() as usize;
     for case in cases.as_array().unwrap() {
         let size = |name: &str| (number(&case[name][0]), number(&case[name][1]));
-        let ((h, w), (height, width)) = (size("source"), size("target"));
+        let (h, w) = size("source");
+        let (height, width) = size("target");
         let found = resize(&pattern(h, w), height, width).unwrap();
         let expected: Vec<u8> = case["pixels"].as_array().unwrap().iter().map(|v| number(v) as u8).collect();
         assert_eq!(found.pixels().len(), expected.len());

@@ -1,16 +1,16 @@
-//! What can go wrong with an ONNX file.
+//! Errors of ONNX files.
 
 use std::path::PathBuf;
 
-/// What can go wrong with an ONNX file.
+/// Errors of ONNX files.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No ONNX Runtime was found.
-    #[error("ONNX Runtime is not installed: {} looked for in {}", library, places.join(", "))]
+    #[error("ONNX Runtime is not installed: searched for {} in {}", library, places.join(", "))]
     NoLibrary {
-        /// What its file is called here.
+        /// The name of the library's file on this system.
         library: String,
-        /// Where it was looked for.
+        /// Where it was searched for.
         places: Vec<String>,
     },
     /// An ONNX Runtime was found that cannot be used.
@@ -29,16 +29,16 @@ pub enum Error {
         /// In ONNX Runtime's words.
         reason: String,
     },
-    /// The network is not one that turns a photo into a row of numbers.
+    /// The network does not turn a photo into a row of numbers.
     #[error("`{}`: {what}: expected {expected}, found {found}", path.display())]
     Shape {
         /// The file.
         path: PathBuf,
         /// Which input or output.
         what: String,
-        /// What would do.
+        /// The expected shape.
         expected: String,
-        /// What it has.
+        /// Its shape.
         found: String,
     },
     /// Several outputs may be the features.
@@ -49,17 +49,17 @@ pub enum Error {
         /// Their names and shapes.
         outputs: Vec<String>,
     },
-    /// An output was asked for that the network does not have.
+    /// The network has no output of this name.
     #[error("`{}` has no output `{name}`: it has {}", path.display(), outputs.join(", "))]
     NoSuchOutput {
         /// The file.
         path: PathBuf,
         /// The name that was given.
         name: String,
-        /// Names and shapes of those it has.
+        /// The names and shapes of its outputs.
         outputs: Vec<String>,
     },
 }
 
-/// The result of anything here.
+/// A result of this module.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,4 +1,4 @@
-//! How a network is fed: what its one input says of itself, and pixels in that form.
+//! The input of a network: its layout and type, and images in that form.
 
 use std::path::Path;
 
@@ -16,9 +16,9 @@ use crate::transformer::Normalisation;
 pub struct Input {
     /// Its name.
     pub name: String,
-    /// Where its channels are.
+    /// The order of its dimensions.
     pub layout: Layout,
-    /// What its numbers are.
+    /// The type of its numbers.
     pub element: Element,
     /// Images per run.
     pub batch: Option<usize>,
@@ -151,7 +151,7 @@ impl Input {
     }
 }
 
-/// What becomes of each of the 256 values of a channel.
+/// The normalised number of each of the 256 values of a channel.
 fn table(normalisation: &Normalisation) -> [[f32; 256]; 3] {
     let Normalisation { scale, mean, deviation } = normalisation;
     std::array::from_fn(|c| {

@@ -1,4 +1,4 @@
-//! Which ONNX Runtime is used. There is one in a process, whichever model came first.
+//! Finds and loads ONNX Runtime, once per process.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -12,17 +12,19 @@ use crate::onnx_runtime::python_folders::python_folders;
 /// The environment variable that names the library's file.
 pub const VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// What the library is called, without the version that some systems append.
-const NAME: &str = match () {
-    () if cfg!(windows) => "onnxruntime.dll",
-    () if cfg!(target_vendor = "apple") => "libonnxruntime.dylib",
-    () => "libonnxruntime.so",
+/// The name of the library, without the version that some systems append.
+const NAME: &str = if cfg!(windows) {
+    "onnxruntime.dll"
+} else if cfg!(target_vendor = "apple") {
+    "libonnxruntime.dylib"
+} else {
+    "libonnxruntime.so"
 };
 
-/// An ONNX Runtime that is loaded.
+/// A loaded ONNX Runtime.
 #[derive(Clone)]
 pub struct Library {
-    /// Its file; a name alone where the system found it.
+    /// Its file, or only its name if the system found it.
     pub path: PathBuf,
     pub(crate) environment: Environment,
 }
@@ -55,8 +57,7 @@ pub fn load() -> Result<Library> {
     Ok(library)
 }
 
-/// Tries what lies in folders of Python packages, then the system's. A library that was found and cannot be loaded is
-/// what the user hears of, rather than that there is none.
+/// Tries folders of Python packages, then the system. A library that cannot be loaded is reported rather than "not found".
 fn first_that_loads(folders: &[PathBuf]) -> Result<Library> {
     let mut refused = None;
     for path in folders.iter().filter_map(|folder| in_packages(folder)) {

@@ -1,10 +1,10 @@
 //! Networks in ONNX files as [`Embedder`](crate::Embedder)s.
 //!
 //! ```text
-//! library.rs: where ONNX Runtime is ──► model.rs: an open file ──input.rs, output.rs: how it is fed and read──► features
+//! library.rs: finds ONNX Runtime ──► model.rs: an open file ──input.rs, output.rs──► features
 //! ```
 //!
-//! ONNX Runtime is a shared library that is looked for when the first model is opened; nothing of it is needed to build.
+//! ONNX Runtime is a shared library that is loaded when the first model is opened; it is not needed for building.
 
 mod error;
 mod input;

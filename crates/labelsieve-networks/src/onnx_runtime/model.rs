@@ -11,7 +11,7 @@ use crate::transformer::Normalisation;
 use crate::{Batch, Embedder};
 
 /// Pixels that go through a network at once; a file that fixes more asks for gigabytes.
-const MOST_PIXELS: usize = 1 << 28;
+const MAX_PIXELS: usize = 1 << 28;
 
 /// An ONNX file that ONNX Runtime has read.
 pub struct Model {
@@ -35,7 +35,7 @@ impl Model {
         Ok(Model { path: path.to_path_buf(), session, input })
     }
 
-    /// How it is fed.
+    /// Its input.
     pub fn input(&self) -> &Input {
         &self.input
     }
@@ -44,18 +44,19 @@ impl Model {
     /// black images: the file alone does not always say how wide its outputs are.
     pub fn embedder(
         mut self,
-        (height, width): (usize, usize),
+        size: (usize, usize),
         normalisation: Normalisation,
         output: Option<&str>,
     ) -> Result<OnnxEmbedder> {
+        let (height, width) = size;
         let refused = |reason: String| Error::Model { path: self.path.clone(), reason };
         let n = self.input.batch.unwrap_or(2); // two rows, so that a row for each image is told from one for all
         let pixels = n.checked_mul(height).and_then(|rows| rows.checked_mul(width));
-        if pixels.is_none_or(|pixels| pixels > MOST_PIXELS) {
+        if pixels.is_none_or(|pixels| pixels > MAX_PIXELS) {
             return Err(Error::Shape {
                 path: self.path,
                 what: format!("input `{}`", self.input.name),
-                expected: format!("at most {MOST_PIXELS} pixels at once"),
+                expected: format!("at most {MAX_PIXELS} pixels at once"),
                 found: format!("{n}×{height}×{width}"),
             });
         }
@@ -99,7 +100,8 @@ impl OnnxEmbedder {
             outputs.get(&self.output).ok_or_else(|| failed(format!("no output `{}`", self.output)))?;
         let mut features = output::read(value).map_err(|error| failed(error.to_string()))?;
         if features.len() != n * self.dim {
-            let (found, dim) = (features.len(), self.dim);
+            let found = features.len();
+            let dim = self.dim;
             return Err(failed(format!(
                 "output `{}`: expected {n}×{dim} numbers, found {found}",
                 self.output

@@ -1,4 +1,4 @@
-//! Which output holds the features, and how it is read.
+//! Chooses the output with the features and reads it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Where Python keeps its packages, as far as folders tell: no interpreter is started.
+//! Finds the folders of Python packages, without starting an interpreter.
 
 use std::path::{Path, PathBuf};
 
@@ -23,9 +23,10 @@ pub fn python_folders() -> Vec<PathBuf> {
 
 /// The prefix of the interpreter in a folder of programs, if one is there: `/usr` for `/usr/bin/python3`.
 fn prefix_of(folder: &Path) -> Option<PathBuf> {
-    match cfg!(windows) {
-        true => folder.join("python.exe").is_file().then(|| folder.to_path_buf()),
-        false => folder.join("python3").is_file().then(|| folder.parent().map(Path::to_path_buf)).flatten(),
+    if cfg!(windows) {
+        folder.join("python.exe").is_file().then(|| folder.to_path_buf())
+    } else {
+        folder.join("python3").is_file().then(|| folder.parent().map(Path::to_path_buf)).flatten()
     }
 }
 

@@ -1,11 +1,11 @@
-//! The networks that come with the program.
+//! The built-in network.
 
 use std::path::Path;
 
-/// A network that comes with the program.
+/// A built-in network.
 #[derive(Debug)]
 pub struct BuiltIn {
-    /// What `--model` calls it.
+    /// Its name, given in place of a path.
     pub name: &'static str,
     /// Its file.
     pub file: &'static [u8],
@@ -15,29 +15,19 @@ pub struct BuiltIn {
 pub static EFFICIENTNET_LITE0: BuiltIn =
     BuiltIn { name: labelsieve_efficientnet::NAME, file: labelsieve_efficientnet::NETWORK };
 
-/// ResNet-10, trained on 64×64 photos of 76 classes (`models/README.md`).
-pub static TINY_RESNET10: BuiltIn =
-    BuiltIn { name: "tiny-resnet10", file: include_bytes!("../../networks/tiny-resnet10.safetensors") };
+/// Networks in `models` of the repository, which are given as files.
+pub const IN_REPOSITORY: [&str; 4] =
+    ["fashion-convnet128", "fashion-resnet10", "tiny-convnet128", "tiny-resnet10"];
 
 impl BuiltIn {
-    /// All of them, the usual one first.
-    pub fn all() -> [&'static BuiltIn; 2] {
-        [&EFFICIENTNET_LITE0, &TINY_RESNET10]
-    }
-
-    /// The one that is used when none is chosen.
+    /// The default.
     pub fn usual() -> &'static BuiltIn {
-        BuiltIn::all()[0]
+        &EFFICIENTNET_LITE0
     }
 
-    /// The one of this name. A file of the same name has to be given with a folder: `./NAME`.
+    /// The network of this name. For a file of the same name, pass `./NAME`.
     pub fn named(model: &Path) -> Option<&'static BuiltIn> {
-        BuiltIn::all().into_iter().find(|network| model.as_os_str() == network.name)
-    }
-
-    /// The names of all, for people.
-    pub fn names() -> String {
-        BuiltIn::all().map(|network| network.name).join(", ")
+        Some(BuiltIn::usual()).filter(|network| model.as_os_str() == network.name)
     }
 }
 
@@ -48,31 +38,39 @@ mod tests {
     use labelsieve_files::work::Error;
 
     #[test]
-    fn every_built_in_network_opens_by_its_name() {
-        for network in BuiltIn::all() {
-            let opened = open_network(Path::new(network.name), Wanted::Features, None).unwrap();
-            assert_eq!(opened.centre.is_some(), network.name == "efficientnet-lite0", "{}", network.name);
-        }
+    fn the_built_in_network_opens_by_its_name() {
+        let opened = open_network(Path::new("efficientnet-lite0"), Wanted::Features, None).unwrap();
+        assert!(opened.centre.is_some());
         assert_eq!(BuiltIn::usual().name, "efficientnet-lite0");
-        assert!(BuiltIn::named(Path::new("./tiny-resnet10")).is_none(), "a path is a path");
+        assert!(BuiltIn::named(Path::new("./efficientnet-lite0")).is_none(), "a path is a path");
     }
 
     #[test]
-    fn a_misspelt_name_gets_the_near_one_and_the_list() {
-        let hint = |name: &str| match open_network(Path::new(name), Wanted::Features, None).err() {
+    fn networks_of_the_repository_are_files() {
+        for name in IN_REPOSITORY {
+            let path = format!("{}/../../models/{name}.safetensors", env!("CARGO_MANIFEST_DIR"));
+            open_network(Path::new(&path), Wanted::Features, None).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_misspelt_name_gets_the_near_one() {
+        let refused = |name: &str| match open_network(Path::new(name), Wanted::Features, None).err() {
             Some(Error::Input { message, hint }) => (message.to_string(), hint.to_string()),
             Some(error) => (error.to_string(), String::new()),
-            None => panic!("{name} is no network"),
+            None => panic!("{name} was opened"),
         };
-        let (message, near) = hint("eficientnet_lite0");
+        let (message, near) = refused("eficientnet_lite0");
         assert_eq!(message, "there is no network `eficientnet_lite0`");
-        assert_eq!(
-            near,
-            "did you mean `efficientnet-lite0`? built-in networks: efficientnet-lite0, tiny-resnet10"
-        );
-        let (message, list) = hint("clip");
+        assert_eq!(near, "did you mean `efficientnet-lite0`? it is the only built-in network");
+        for name in ["tiny-resnet10", "tiny_resnet10"] {
+            let (message, near) = refused(name);
+            assert_eq!(message, format!("the network `{name}` is not built in"));
+            assert_eq!(near, "pass its file: `models/tiny-resnet10.safetensors` of the repository");
+        }
+        let (message, list) = refused("clip");
         assert_eq!(message, "there is no file, folder or built-in network `clip`");
-        assert!(list.starts_with("built-in networks: efficientnet-lite0, tiny-resnet10; "), "{list}");
-        assert!(hint("no/such.safetensors").0.starts_with("cannot read `no/such.safetensors`"));
+        assert!(list.starts_with("the built-in network is `efficientnet-lite0`; "), "{list}");
+        assert!(refused("no/such.safetensors").0.starts_with("cannot read `no/such.safetensors`"));
     }
 }

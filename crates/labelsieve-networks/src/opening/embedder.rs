@@ -1,4 +1,4 @@
-//! Whatever `--model` names, as something that makes features.
+//! Opens a model of any kind as an embedder.
 
 use std::path::{Path, PathBuf};
 
@@ -16,30 +16,30 @@ use crate::opening::network_fingerprint::{Fingerprint, network_fingerprint};
 use crate::opening::onnx::{OnnxOptions, files as onnx_files, is_onnx, open as open_onnx};
 use crate::{Embedder, Pca};
 
-/// A network that makes features, and how it wants its images.
+/// A network that makes features, and how its images are prepared.
 pub struct OpenedEmbedder {
     /// The network on its device.
     pub embedder: Box<dyn Embedder>,
     /// Height and width of its images.
     pub size: (usize, usize),
-    /// What it sees of an image.
+    /// The part of an image that the network sees.
     pub view: View,
-    /// What is subtracted from features of unit length, which are then scaled to unit length again.
+    /// Subtracted from features of unit length, which are then scaled to unit length again.
     pub centre: Option<Vec<f32>>,
     /// The PCA that came with it.
     pub pca: Option<Pca>,
-    /// What tells its features from those of another.
+    /// Identifies its features.
     pub fingerprint: Fingerprint,
     /// Its name, for people.
     pub name: String,
-    /// What decides its features, as far as it is not in a file: part of the resume key and kept with the features.
+    /// The settings of its features that are in no file: part of the resume key and stored with the features.
     pub description: Value,
     /// The kind of device it is on, as [`OpenLearners::kind`](crate::devices::OpenLearners::kind) says it.
     pub device: &'static str,
 }
 
-/// Opens what `model` names: a built-in network, a folder of the hub, an ONNX file, or a weight file. `image_size` replaces the
-/// size of images that comes with it, `onnx` is for what an ONNX file leaves open.
+/// Opens a built-in network, a folder from the hub, an ONNX file or a weight file. `image_size` replaces the network's own
+/// size; `onnx` has the settings that an ONNX file does not contain.
 pub fn open_embedder(
     model: &Path,
     image_size: Option<(usize, usize)>,

@@ -1,11 +1,11 @@
-//! Networks as people download them: folders of `transformers`, timm and OpenCLIP.
+//! Networks from the Hugging Face hub: folders of `transformers`, timm and OpenCLIP.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use labelsieve_files::work::{Context, Error, Monitor, Result};
+use labelsieve_files::work::{Context, Error, Monitor, Result, option, words};
 use labelsieve_files::{DataError, FileKind, TensorShards};
 use labelsieve_numerics::Device;
 use serde_json::{Value, json};
@@ -16,19 +16,19 @@ use crate::opening::embedder::OpenedEmbedder;
 use crate::opening::hub_images::Images;
 use crate::opening::network_fingerprint::Fingerprint;
 use crate::transformer::Tensors;
-use crate::transformer::families::{Described, check_architecture, describe};
+use crate::transformer::families::{NetworkDescription, check_architecture, describe};
 
-/// The files of a folder that count.
+/// The relevant files of a folder.
 struct HubFiles {
     kind: Kind,
     config: PathBuf,
-    /// How images are made ready, where that has a file of its own.
+    /// The file of image preprocessing, if it is separate.
     preprocessor: Option<PathBuf>,
     /// Tensors, or an index of files with tensors.
     weights: PathBuf,
 }
 
-/// Whose folder it is.
+/// The library that the folder is for.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Transformers,
@@ -57,7 +57,7 @@ pub fn open_hub_folder(
     let opened = tower.of_weights(opened)?;
     let OpenTransformer { embedder, kind: device } = opened;
     tower.check_all_read()?;
-    let Tower { tensors, described: Described { architecture, vit, .. }, images, .. } = tower;
+    let Tower { tensors, described: NetworkDescription { architecture, vit, .. }, images, .. } = tower;
     monitor.detail(&format!("{architecture}: {} blocks of width {}", vit.depth, vit.block.width));
     Ok(OpenedEmbedder {
         embedder,
@@ -72,11 +72,11 @@ pub fn open_hub_folder(
     })
 }
 
-/// An image tower, known but for its numbers.
+/// An image tower whose weights have not been read yet.
 struct Tower {
     weights: PathBuf,
-    tensors: Hashed,
-    described: Described,
+    tensors: HashedTensors,
+    described: NetworkDescription,
     images: Images,
 }
 
@@ -84,7 +84,7 @@ impl Tower {
     fn open(folder: &Path, image_size: Option<(usize, usize)>) -> Result<Tower> {
         let files = HubFiles::find(folder)?;
         let config = read_json(&files.config)?;
-        let tensors = Hashed::new(open_weights(&files.weights)?);
+        let tensors = HashedTensors::new(open_weights(&files.weights)?);
         let described = tensors.checked(describe(&config, &tensors)).with_context(|| shown(&files.config))?;
         let images = files.images(&config, &described)?;
         let images = image_size.map_or(images, |size| images.at(size));
@@ -93,7 +93,7 @@ impl Tower {
         Ok(Tower { weights: files.weights, tensors, described, images })
     }
 
-    /// All that a device needs to read it.
+    /// The parts that a device needs to read it.
     fn parts(&self) -> TransformerParts<'_> {
         TransformerParts {
             vit: &self.described.vit,
@@ -104,7 +104,7 @@ impl Tower {
         }
     }
 
-    /// Names the weights where reading them failed; a device that cannot be opened is not their fault.
+    /// Adds the path of the weights to errors of reading them, but not to errors of opening a device.
     fn of_weights<T>(&self, result: Result<T>) -> Result<T> {
         match result {
             Err(Error::Stage(stage)) => match stage.downcast::<crate::Error>() {
@@ -115,17 +115,17 @@ impl Tower {
         }
     }
 
-    /// Refuses weights that the description of the network does not explain.
+    /// Rejects weights that are not part of the described network.
     fn check_all_read(&self) -> Result<()> {
         let architecture = &self.described.architecture;
         self.tensors.check_all_read(architecture).with_context(|| shown(&self.weights))
     }
 }
 
-/// The configuration and the tensors of a folder, for what else than its image tower is in it.
-pub(crate) fn open_hub_tensors(folder: &Path) -> Result<(Value, Hashed)> {
+/// The configuration and the tensors of a folder, for parts other than its image tower.
+pub(crate) fn open_hub_tensors(folder: &Path) -> Result<(Value, HashedTensors)> {
     let files = HubFiles::find(folder)?;
-    Ok((read_json(&files.config)?, Hashed::new(open_weights(&files.weights)?)))
+    Ok((read_json(&files.config)?, HashedTensors::new(open_weights(&files.weights)?)))
 }
 
 /// The files that a folder is read from.
@@ -187,7 +187,7 @@ impl HubFiles {
         HubFiles { kind: Kind::OpenClip, config, preprocessor: None, weights }
     }
 
-    fn images(&self, config: &Value, described: &Described) -> Result<Images> {
+    fn images(&self, config: &Value, described: &NetworkDescription) -> Result<Images> {
         let size = described.vit.size;
         match (self.kind, &self.preprocessor) {
             (Kind::Timm, _) => {
@@ -208,12 +208,13 @@ impl HubFiles {
     }
 }
 
-/// Where `transformers` 5 says how images are made ready, beside other things: under `image_processor`.
+/// The file in which `transformers` 5 stores image preprocessing, under `image_processor`.
 const PROCESSOR: &str = "processor_config.json";
 
-/// The file that says how images are made ready, if there is one.
+/// The file of image preprocessing, if there is one.
 fn preprocessor_in(folder: &Path) -> Result<Option<PathBuf>> {
-    let (own, shared) = (folder.join("preprocessor_config.json"), folder.join(PROCESSOR));
+    let own = folder.join("preprocessor_config.json");
+    let shared = folder.join(PROCESSOR);
     if own.is_file() {
         return Ok(Some(own));
     }
@@ -221,21 +222,17 @@ fn preprocessor_in(folder: &Path) -> Result<Option<PathBuf>> {
     Ok(has_images.then_some(shared))
 }
 
-/// A file that a folder should have.
+/// The error for a missing file.
 fn not_there(folder: &Path, name: &str) -> Error {
     let has = |file: &str| folder.join(file).is_file();
-    let hint = match () {
-        () if name.ends_with(".safetensors")
-            && (has("pytorch_model.bin") || has("open_clip_pytorch_model.bin")) =>
-        {
-            "weights in `.bin` files are not read; download the network's `.safetensors` file, or save it again with \
+    let has_pickled_weights = has("pytorch_model.bin") || has("open_clip_pytorch_model.bin");
+    let hint = if name.ends_with(".safetensors") && has_pickled_weights {
+        "weights in `.bin` files are not read; download the network's `.safetensors` file, or save it again with \
              `safe_serialization=True`"
-        }
-        () => {
-            "a folder needs `config.json`, `preprocessor_config.json` and `model.safetensors` (or its shards and their index); \
+    } else {
+        "a folder needs `config.json`, `preprocessor_config.json` and `model.safetensors` (or its shards and their index); \
              timm's have no `preprocessor_config.json`, and OpenCLIP's have `open_clip_config.json` and \
              `open_clip_model.safetensors`"
-        }
     };
     Error::input(format!("`{}` has no file `{name}`", folder.display()), hint)
 }
@@ -246,15 +243,15 @@ fn open_weights(path: &Path) -> Result<TensorShards> {
     opened.map_err(|error| match &error {
         DataError::Io { path: shard, cause, .. } if is_index && cause.kind() == ErrorKind::NotFound => {
             Error::input(
-                format!("there is no `{}`, which `{}` names", shard.display(), path.display()),
+                format!("`{}` does not exist, but `{}` lists it", shard.display(), path.display()),
                 "download all files of the folder",
             )
         }
-        // What is no file of tensors at all has a better hint of its own.
+        // A file of another kind gets its own, better hint.
         DataError::Malformed { path, .. }
             if matches!(FileKind::of(path), Some(FileKind::Safetensors) | None) =>
         {
-            Error::input(error.to_string(), "the file is cut short or damaged; download it again")
+            Error::input(error.to_string(), "the file is truncated or damaged; download it again")
         }
         _ => error.into(),
     })
@@ -264,26 +261,27 @@ pub(super) fn read_json(path: &Path) -> Result<Value> {
     let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
     let value: Value =
         serde_json::from_slice(&bytes).map_err(|error| DataError::undecodable(path, "JSON", error))?;
-    match value.is_object() {
-        true => Ok(value),
-        false => Err(DataError::malformed(path, "beginning", "a JSON object", "something else").into()),
+    if value.is_object() {
+        Ok(value)
+    } else {
+        Err(DataError::malformed(path, "beginning", "a JSON object", "something else").into())
     }
 }
 
-/// What a user can do about a folder that is refused.
+/// Adds a hint to the error for a folder.
 fn explained(error: crate::Error) -> Error {
     use crate::{Error as Refused, Setting};
     let hint = match &error {
         Refused::Setting { name: Setting::Architecture, found, .. }
             if !found.starts_with("a configuration") =>
         {
-            "any other network that sees photos can be used as an ONNX file: `--model x.onnx`"
+            words!["export the network to ONNX and pass that file: ", option("model").set_to("x.onnx")]
         }
         Refused::Shape { expected, .. } if expected == "a finite number" => {
-            "the weights are damaged; download them again"
+            words!["the weights are damaged; download them again"]
         }
         Refused::Shape { what, .. } if what.starts_with("tensor") => {
-            "configuration and weights must be of the same network; download the whole folder again"
+            words!["configuration and weights must be of the same network; download the whole folder again"]
         }
         _ => return error.into(),
     };
@@ -307,19 +305,19 @@ fn stack_of(name: &str) -> Option<&str> {
     None
 }
 
-/// Tensors of files; all that are read count for the fingerprint.
-pub(crate) struct Hashed {
+/// Tensors of files; all that are read go into the fingerprint.
+pub(crate) struct HashedTensors {
     shards: TensorShards,
-    /// What went wrong with a file, in its own words.
+    /// The original error of a file.
     failed: RefCell<Option<DataError>>,
     fingerprint: RefCell<Fingerprint>,
     /// The names of those that were read.
     read: RefCell<BTreeSet<String>>,
 }
 
-impl Hashed {
-    fn new(shards: TensorShards) -> Hashed {
-        Hashed {
+impl HashedTensors {
+    fn new(shards: TensorShards) -> HashedTensors {
+        HashedTensors {
             shards,
             failed: RefCell::default(),
             fingerprint: RefCell::new(Fingerprint::new("")),
@@ -327,7 +325,7 @@ impl Hashed {
         }
     }
 
-    /// Refuses tensors that belong to the blocks of a network and were not read: its blocks do more than ours.
+    /// Rejects tensors of the network's blocks that were not read: its blocks differ from ours.
     fn check_all_read(&self, architecture: &str) -> Result<()> {
         let read = self.read.borrow();
         let blocks: BTreeSet<&str> = read.iter().filter_map(|name| stack_of(name)).collect();
@@ -343,7 +341,7 @@ impl Hashed {
         }
     }
 
-    /// A file's own error, where that is the reason.
+    /// Replaces the error by the original error of a file, if there is one.
     pub(crate) fn checked<T>(&self, result: crate::Result<T>) -> Result<T> {
         match self.failed.take() {
             Some(error) => Err(error.into()),
@@ -352,7 +350,7 @@ impl Hashed {
     }
 }
 
-impl Tensors for Hashed {
+impl Tensors for HashedTensors {
     fn shape(&self, name: &str) -> Option<Vec<usize>> {
         self.shards.shape(name).map(<[usize]>::to_vec)
     }
@@ -364,7 +362,7 @@ impl Tensors for Hashed {
             crate::Error::Device(message)
         })?;
         let shape = self.shards.shape(name).unwrap_or_default();
-        // A device that gave up has read it before; it counts once.
+        // A device that failed may have read it before; it counts once.
         if self.read.borrow_mut().insert(name.to_owned()) {
             self.fingerprint.borrow_mut().add_tensor(name, shape, &values);
         }

@@ -1,16 +1,16 @@
-//! How a published network wants its images: `preprocessor_config.json` of `transformers`, and what timm and OpenCLIP write into
-//! their own configurations.
+//! The image preprocessing of published networks: `preprocessor_config.json` of `transformers`, and the configurations of timm
+//! and OpenCLIP.
 
 use labelsieve_files::work::{Error, Result};
 use serde_json::Value;
 
-use crate::images::{Filter, Margins, Processing, Scaled};
+use crate::images::{Filter, Margins, Processing, ScaledSize};
 use crate::transformer::Normalisation;
 
 /// Size, scaling and normalisation of images.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Images {
-    /// Height and width of what the network gets.
+    /// Height and width of the network's input.
     pub size: (usize, usize),
     pub processing: Processing,
     pub normalisation: Normalisation,
@@ -26,26 +26,27 @@ impl Images {
     pub fn at(mut self, size: (usize, usize)) -> Images {
         let (height, width) = self.size;
         self.processing.scaled = match self.processing.scaled {
-            Scaled::To(h, w) => Scaled::To((h * size.0 / height).max(1), (w * size.1 / width).max(1)),
-            Scaled::ShorterSide(side) => {
-                let (from, to) = (height.min(width), size.0.max(size.1));
-                Scaled::ShorterSide((side * to / from).max(1))
+            ScaledSize::To(h, w) => ScaledSize::To((h * size.0 / height).max(1), (w * size.1 / width).max(1)),
+            ScaledSize::ShorterSide(side) => {
+                let from = height.min(width);
+                let to = size.0.max(size.1);
+                ScaledSize::ShorterSide((side * to / from).max(1))
             }
         };
         self.size = size;
         self
     }
 
-    /// What `preprocessor_config.json` says; `native` is the size that the network's positions were learned for.
+    /// Reads `preprocessor_config.json`; `native` is the size that the network's positions were learned for.
     pub fn of_transformers(config: &Value, native: (usize, usize)) -> Result<Images> {
         let kind = ["image_processor_type", "feature_extractor_type"].map(|key| config[key].as_str());
-        let usual = Usual::of(kind.into_iter().flatten().next().unwrap_or_default());
+        let usual = ProcessorDefaults::of(kind.into_iter().flatten().next().unwrap_or_default());
         let settings = Settings(config);
         if !settings.flag("do_resize", true)? {
             return Err(wrong("do_resize", "true: images of a batch have one size", &config["do_resize"]));
         }
         let scaled = match &config["size"] {
-            Value::Null => usual.scaled.unwrap_or(Scaled::To(native.0, native.1)),
+            Value::Null => usual.scaled.unwrap_or(ScaledSize::To(native.0, native.1)),
             size => scaled(size, usual.is_shorter_side)?,
         };
         let crops = settings.flag("do_center_crop", usual.crops)?;
@@ -54,8 +55,8 @@ impl Images {
                 Value::Null => usual.crop,
                 size => sides("crop_size", size)?,
             },
-            (false, Scaled::To(height, width)) => (height, width),
-            (false, Scaled::ShorterSide(_)) => {
+            (false, ScaledSize::To(height, width)) => (height, width),
+            (false, ScaledSize::ShorterSide(_)) => {
                 let expected = "true where only the shorter side is given: images of a batch have one size";
                 return Err(wrong("do_center_crop", expected, &config["do_center_crop"]));
             }
@@ -82,7 +83,7 @@ impl Images {
         Ok(Images { size, processing, normalisation })
     }
 
-    /// What `pretrained_cfg` of timm says.
+    /// Reads `pretrained_cfg` of timm.
     pub fn of_timm(config: &Value, size: (usize, usize)) -> Result<Images> {
         let settings = Settings(config);
         let share = settings.number("crop_pct", 0.875)?;
@@ -91,8 +92,8 @@ impl Images {
         }
         let before = |side: usize| (side as f64 / share).floor() as usize;
         let scaled = match config["crop_mode"].as_str().unwrap_or("center") {
-            "center" if size.0 == size.1 => Scaled::ShorterSide(before(size.0)),
-            "squash" => Scaled::To(before(size.0), before(size.1)),
+            "center" if size.0 == size.1 => ScaledSize::ShorterSide(before(size.0)),
+            "squash" => ScaledSize::To(before(size.0), before(size.1)),
             mode => return Err(wrong("crop_mode", "center (of squares) or squash", &Value::from(mode))),
         };
         let normalisation = Normalisation {
@@ -104,12 +105,12 @@ impl Images {
         Ok(Images { size, processing, normalisation })
     }
 
-    /// What `preprocess_cfg` of OpenCLIP says.
+    /// Reads `preprocess_cfg` of OpenCLIP.
     pub fn of_open_clip(config: &Value, size: (usize, usize)) -> Result<Images> {
         let settings = Settings(config);
         let scaled = match config["resize_mode"].as_str().unwrap_or("shortest") {
-            "shortest" if size.0 == size.1 => Scaled::ShorterSide(size.0),
-            "squash" => Scaled::To(size.0, size.1),
+            "shortest" if size.0 == size.1 => ScaledSize::ShorterSide(size.0),
+            "squash" => ScaledSize::To(size.0, size.1),
             _ => return Err(wrong("resize_mode", "shortest (of squares) or squash", &config["resize_mode"])),
         };
         let normalisation = Normalisation {
@@ -122,9 +123,9 @@ impl Images {
     }
 }
 
-/// What the image processors of `transformers` do unless their file says otherwise.
-struct Usual {
-    scaled: Option<Scaled>,
+/// The defaults of an image processor of `transformers`.
+struct ProcessorDefaults {
+    scaled: Option<ScaledSize>,
     /// Whether a single number for the size means the shorter side.
     is_shorter_side: bool,
     crops: bool,
@@ -133,11 +134,11 @@ struct Usual {
     statistics: ([f64; 3], [f64; 3]),
 }
 
-impl Usual {
+impl ProcessorDefaults {
     /// By the type of processor, of which there are several spellings: `ViTImageProcessorFast`, `ViTFeatureExtractor`.
-    fn of(kind: &str) -> Usual {
-        let square = |side| Some(Scaled::To(side, side));
-        let plain = Usual {
+    fn of(kind: &str) -> ProcessorDefaults {
+        let square = |side| Some(ScaledSize::To(side, side));
+        let plain = ProcessorDefaults {
             scaled: square(224),
             is_shorter_side: false,
             crops: false,
@@ -146,8 +147,8 @@ impl Usual {
             statistics: (HALF, HALF),
         };
         match kind {
-            _ if kind.starts_with("CLIP") || kind.starts_with("Bit") => Usual {
-                scaled: Some(Scaled::ShorterSide(224)),
+            _ if kind.starts_with("CLIP") || kind.starts_with("Bit") => ProcessorDefaults {
+                scaled: Some(ScaledSize::ShorterSide(224)),
                 is_shorter_side: true,
                 crops: true,
                 filter: Filter::Bicubic,
@@ -155,11 +156,11 @@ impl Usual {
                 ..plain
             },
             _ if kind.starts_with("DeiT") => {
-                Usual { scaled: square(256), crops: true, filter: Filter::Bicubic, ..plain }
+                ProcessorDefaults { scaled: square(256), crops: true, filter: Filter::Bicubic, ..plain }
             }
-            _ if kind.starts_with("Siglip2") => Usual { scaled: None, ..plain },
-            _ if kind.starts_with("Siglip") => Usual { filter: Filter::Bicubic, ..plain },
-            _ if kind.starts_with("DINOv3") => Usual { statistics: IMAGENET, ..plain },
+            _ if kind.starts_with("Siglip2") => ProcessorDefaults { scaled: None, ..plain },
+            _ if kind.starts_with("Siglip") => ProcessorDefaults { filter: Filter::Bicubic, ..plain },
+            _ if kind.starts_with("DINOv3") => ProcessorDefaults { statistics: IMAGENET, ..plain },
             _ => plain,
         }
     }
@@ -199,9 +200,10 @@ impl Settings<'_> {
 
     fn deviations(self, name: &str, usual: [f64; 3]) -> Result<[f64; 3]> {
         let numbers = self.channels(name, usual)?;
-        match numbers.iter().all(|n| *n > 0.0) {
-            true => Ok(numbers),
-            false => Err(wrong(name, "three positive numbers", &self.0[name])),
+        if numbers.iter().all(|n| *n > 0.0) {
+            Ok(numbers)
+        } else {
+            Err(wrong(name, "three positive numbers", &self.0[name]))
         }
     }
 
@@ -221,11 +223,11 @@ impl Settings<'_> {
     }
 }
 
-fn scaled(size: &Value, is_shorter_side: bool) -> Result<Scaled> {
+fn scaled(size: &Value, is_shorter_side: bool) -> Result<ScaledSize> {
     if let Some(side) = side(size).filter(|_| is_shorter_side).or_else(|| side(&size["shortest_edge"])) {
-        return Ok(Scaled::ShorterSide(side));
+        return Ok(ScaledSize::ShorterSide(side));
     }
-    sides("size", size).map(|(height, width)| Scaled::To(height, width))
+    sides("size", size).map(|(height, width)| ScaledSize::To(height, width))
 }
 
 /// `224`, or `{"height": 224, "width": 224}`; a single `shortest_edge` counts for both.
@@ -244,7 +246,7 @@ fn wrong(name: &str, expected: &str, found: &Value) -> Error {
     let found = if found.is_null() { "nothing".to_owned() } else { found.to_string() };
     Error::input(
         format!("`{name}`: expected {expected}, found {found}"),
-        "the file says how the network wants its images; correct it by hand if you know better",
+        "this file defines the preprocessing of images; edit it if it is wrong",
     )
 }
 
@@ -265,22 +267,22 @@ mod tests {
             "feature_extractor_type": "CLIPFeatureExtractor", "image_mean": [0.48, 0.45, 0.40],
             "image_std": [0.26, 0.26, 0.27], "resample": 3, "size": 224
         }));
-        assert_eq!((clip.size, clip.processing.scaled), ((224, 224), Scaled::ShorterSide(224)));
+        assert_eq!((clip.size, clip.processing.scaled), ((224, 224), ScaledSize::ShorterSide(224)));
         assert_eq!((clip.processing.filter, clip.normalisation.mean), (Filter::Bicubic, [0.48, 0.45, 0.40]));
         let dinov2 = read(json!({
             "crop_size": {"height": 224, "width": 224}, "do_center_crop": true, "do_rescale": true,
             "image_processor_type": "BitImageProcessor", "resample": 3, "rescale_factor": 0.00392156862745098,
             "size": {"shortest_edge": 256}
         }));
-        assert_eq!((dinov2.size, dinov2.processing.scaled), ((224, 224), Scaled::ShorterSide(256)));
+        assert_eq!((dinov2.size, dinov2.processing.scaled), ((224, 224), ScaledSize::ShorterSide(256)));
         let vit = read(json!({ "feature_extractor_type": "ViTFeatureExtractor", "size": 224 }));
-        assert_eq!((vit.size, vit.processing.scaled), ((224, 224), Scaled::To(224, 224)));
+        assert_eq!((vit.size, vit.processing.scaled), ((224, 224), ScaledSize::To(224, 224)));
         assert_eq!((vit.processing.filter, vit.normalisation.deviation), (Filter::Bilinear, HALF));
         let flexible =
             read(json!({ "image_processor_type": "Siglip2ImageProcessor", "max_num_patches": 256 }));
         assert_eq!(flexible.size, (384, 384), "a square of its own patches");
         let larger = dinov2.at((448, 448));
-        assert_eq!((larger.size, larger.processing.scaled), ((448, 448), Scaled::ShorterSide(512)));
+        assert_eq!((larger.size, larger.processing.scaled), ((448, 448), ScaledSize::ShorterSide(512)));
     }
 
     #[test]
@@ -290,17 +292,20 @@ mod tests {
             (224, 224),
         );
         let timm = timm.unwrap();
-        assert_eq!(timm.processing.scaled, Scaled::ShorterSide(248));
+        assert_eq!(timm.processing.scaled, ScaledSize::ShorterSide(248));
         assert_eq!(timm.processing.margins, Margins::HalfToEven);
         let wide = |config: Value| Images::of_timm(&config, (224, 448));
         let squash = wide(json!({ "crop_mode": "squash", "crop_pct": 1.0 })).unwrap();
-        assert_eq!(squash.processing.scaled, Scaled::To(224, 448));
+        assert_eq!(squash.processing.scaled, ScaledSize::To(224, 448));
         assert_eq!(
             wide(json!({})).unwrap_err().to_string(),
             "`crop_mode`: expected center (of squares) or squash, found \"center\""
         );
         let squash = Images::of_open_clip(&json!({ "resize_mode": "squash" }), (384, 384)).unwrap();
-        assert_eq!((squash.processing.scaled, squash.normalisation.mean), (Scaled::To(384, 384), OPENAI.0));
+        assert_eq!(
+            (squash.processing.scaled, squash.normalisation.mean),
+            (ScaledSize::To(384, 384), OPENAI.0)
+        );
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! Images on their way from files to the decoders, and what is said of those that cannot be read.
+//! Passes images from files to the decoders, and warns about unreadable ones.
 
 use std::path::PathBuf;
 
-use labelsieve_files::work::{Error, Monitor, Result, resume};
+use labelsieve_files::work::{Error, Monitor, Result, option, resume, words};
 use serde::Serialize;
 
 use crate::image_files::{Extent, ImageColumns, ImageResult, ImageSource};
-use crate::images::{Cause, Dataset, DatasetOptions, Encoded, OnDamage, Skipped, Storage, Unreadable};
+use crate::images::{Cause, Dataset, DatasetOptions, Encoded, OnDamage, SkippedImage, Storage, Unreadable};
 
 /// Where images come from.
 #[derive(Clone, Debug, Serialize)]
@@ -14,7 +14,7 @@ pub struct ImageFiles {
     /// Folders, `.parquet` files with image bytes, `.tar` files, image files, or patterns of these.
     #[serde(serialize_with = "resume::debug")]
     pub sources: Vec<PathBuf>,
-    /// Which columns hold what, and which rows are wanted.
+    /// The columns to read and the row filters.
     #[serde(serialize_with = "resume::debug")]
     pub columns: ImageColumns,
     /// What to do about images and files that cannot be read.
@@ -29,12 +29,12 @@ impl ImageFiles {
     }
 }
 
-/// Refuses an image that was skipped for damage, if that is what the user wants.
-pub fn check_damage(on_damage: OnDamage, skipped: &[Skipped]) -> Result<()> {
+/// Fails if an image was skipped because of damage and `on_damage` is [`OnDamage::Stop`].
+pub fn check_damage(on_damage: OnDamage, skipped: &[SkippedImage]) -> Result<()> {
     match skipped.iter().find(|skipped| skipped.cause != Cause::NotWanted) {
         Some(skipped) if on_damage == OnDamage::Stop => Err(Error::input(
             format!("cannot read `{}`: {}", skipped.id, skipped.reason),
-            "repair or remove the file, or drop --strict to skip it",
+            words!["repair or remove the file, or drop ", option("strict"), " to skip it"],
         )),
         _ => Ok(()),
     }
@@ -52,13 +52,13 @@ pub fn encoded(image: ImageResult) -> Encoded {
     }
 }
 
-/// Whether this stands for the unreadable rest of a file, whose images nobody knows.
+/// Whether this is the unreadable rest of a file, with an unknown number of images.
 pub fn is_bad_file(image: &Encoded) -> bool {
     image.bytes.as_ref().is_err_and(|bad| bad.cause == Cause::BadFile)
 }
 
-/// Decodes all images of a source that have a class (one of `classes`, if given) for a network that sees `side` pixels,
-/// and says what was left out.
+/// Decodes all images of a source that have a class (one of `classes`, if given) for a network of `side` pixels, and warns
+/// about the others.
 pub fn decode_all(
     source: &ImageSource,
     classes: Option<Vec<String>>,
@@ -80,11 +80,12 @@ pub fn decode_all(
     Ok(dataset)
 }
 
-/// Says which images were left out, and why: all damaged files, the first few images, and how many.
-pub fn warn_of_skipped(skipped: &[Skipped], monitor: &dyn Monitor) {
+/// Warns about skipped images: all damaged files, the first few images, and the total.
+pub fn warn_of_skipped(skipped: &[SkippedImage], monitor: &dyn Monitor) {
     const SHOWN: usize = 5;
     warn_of_bad_files(skipped, monitor);
-    let images: Vec<&Skipped> = skipped.iter().filter(|skipped| skipped.cause != Cause::BadFile).collect();
+    let images: Vec<&SkippedImage> =
+        skipped.iter().filter(|skipped| skipped.cause != Cause::BadFile).collect();
     for skipped in images.iter().take(SHOWN) {
         monitor.warning(&format!("skipped `{}`: {}", skipped.id, skipped.reason));
     }
@@ -93,8 +94,8 @@ pub fn warn_of_skipped(skipped: &[Skipped], monitor: &dyn Monitor) {
     }
 }
 
-/// Says which files are damaged, each with how much of it was not read: more may be missing than anybody can count.
-pub fn warn_of_bad_files(skipped: &[Skipped], monitor: &dyn Monitor) {
+/// Warns about damaged files, each with how much of it was not read: the number of missing images is unknown.
+pub fn warn_of_bad_files(skipped: &[SkippedImage], monitor: &dyn Monitor) {
     for skipped in skipped.iter().filter(|skipped| skipped.cause == Cause::BadFile) {
         monitor.warning(&format!("`{}` was not read completely: {}", skipped.id, skipped.reason));
     }

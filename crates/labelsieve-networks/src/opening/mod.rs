@@ -1,4 +1,12 @@
-//! Whatever people name as a network, opened: built-in networks, weight files, folders of the hub, ONNX files; and their images.
+//! Opens models of every kind: built-in networks, weight files, folders from the hub and ONNX files.
+//!
+//! ```text
+//! model ──► embedder.rs ─┬─► onnx/           an ONNX file                        ─┐
+//!                       ├─► hub_folder.rs   a folder of transformers, timm, OpenCLIP ├─► OpenedEmbedder
+//!                       └─► network.rs      a built-in network or weight file       ─┘
+//! ```
+//!
+//! `image_input.rs` feeds images to them, `network_fingerprint.rs` identifies their features.
 
 pub mod built_in;
 pub mod embedder;

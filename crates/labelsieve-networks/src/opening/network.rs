@@ -4,12 +4,12 @@ use std::path::Path;
 
 use labelsieve_files::work::near_name::nearest;
 use labelsieve_files::work::shell_word::shell_word;
-use labelsieve_files::work::{Context, Error, Result};
+use labelsieve_files::work::{Context, Error, Result, command, option, words};
 use labelsieve_files::{DataError, NamedTensor, NetworkFile, NetworkMetadata};
 use serde::de::DeserializeOwned;
 
 use crate::images::View;
-use crate::opening::built_in::BuiltIn;
+use crate::opening::built_in::{BuiltIn, IN_REPOSITORY};
 use crate::{Architecture, Network, Pca, Snapshot, Stem, weights};
 
 /// A network that is ready for a device.
@@ -18,13 +18,13 @@ pub struct OpenedNetwork {
     pub network: Network,
     /// Its weights.
     pub snapshot: Snapshot,
-    /// What it sees of an image.
+    /// The part of an image that the network sees.
     pub view: View,
-    /// What its file says of it.
+    /// The metadata of its file.
     pub metadata: NetworkMetadata,
     /// The PCA that came with it.
     pub pca: Option<Pca>,
-    /// What is subtracted from its features of unit length.
+    /// Subtracted from its features of unit length.
     pub centre: Option<Vec<f32>>,
     /// The scale s of its classifier; 10, where training starts, if it has none.
     pub scale: f32,
@@ -42,8 +42,8 @@ pub enum Wanted {
     Classifier,
 }
 
-/// Reads a network of ours, built in or from a file, or one with torchvision's names and nothing else, which is then taken to be for photos of
-/// the usual size. `image_size` replaces the size in the file.
+/// Reads a built-in network, a file of this project, or a file with torchvision's tensor names, which is taken to be for photos
+/// of the usual size. `image_size` replaces the size in the file.
 pub fn open_network(
     path: &Path,
     wanted: Wanted,
@@ -57,7 +57,7 @@ pub fn open_network(
     if metadata.architecture.is_empty() {
         return Err(Error::input(
             format!("`{}` does not contain a network", path.display()),
-            "pass a PCA file with --pca",
+            words!["pass a PCA file with ", option("pca")],
         ));
     }
     metadata.check(path)?;
@@ -81,7 +81,7 @@ pub fn open_network(
     if wanted == Wanted::Classifier && n_classes == 0 {
         return Err(Error::input(
             format!("`{}` is a network without a classifier", path.display()),
-            "`labelsieve pretrain` and `labelsieve finetune` write networks with one",
+            words![command("pretrain"), " and ", command("finetune"), " write networks with one"],
         ));
     }
     let scale = file.tensors.iter().find(|(name, _, _)| name == "classifier.scale");
@@ -102,53 +102,63 @@ pub fn read_network_file(path: &Path) -> Result<NetworkFile> {
     if path.is_dir() {
         return Err(Error::input(
             format!("`{}` is a folder; expected a network in a .safetensors file", path.display()),
-            "folders from the hub make features, with `labelsieve embed`; `labelsieve train` and `predict --features` go on \
-             from there",
+            words![
+                "a folder from the hub makes features with ",
+                command("embed"),
+                "; pass these to ",
+                command("train"),
+                " or ",
+                command("predict").with(option("features")),
+            ],
         ));
     }
-    NetworkFile::load(path).map_err(|error| match path.exists() {
-        true => error.into(),
-        false => no_such_model(path, error),
-    })
+    NetworkFile::load(path)
+        .map_err(|error| if path.exists() { error.into() } else { no_such_model(path, error) })
 }
 
-/// A file with tensors of no network that a single file can be.
+/// The error for a file whose tensors are not a supported network.
 fn not_supported(path: &Path) -> Error {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_published =
         ["config.json", "open_clip_config.json"].iter().any(|name| folder.join(name).is_file());
-    let hint = match is_published {
-        true => format!("`labelsieve embed` takes the whole folder: `--model {}`", shell_word(folder)),
-        false => {
-            "use a network from `labelsieve pretrain`, or a ResNet-18 or -50 with torchvision's tensor names; a vision \
-             transformer from the hub is a folder, with the configuration beside its weights"
-                .to_owned()
-        }
+    let hint = if is_published {
+        words!["pass the whole folder: ", command("embed").with(option("model").set_to(shell_word(folder)))]
+    } else {
+        words![
+            "use a network from ",
+            command("pretrain"),
+            ", or a ResNet-18 or -50 with torchvision's tensor names; a vision transformer from the hub is a folder, with \
+             the configuration beside its weights",
+        ]
     };
     Error::input(format!("`{}` does not contain a supported network", path.display()), hint)
 }
 
-/// Says which networks there are, and which one was perhaps meant.
+/// The error for an unknown model, with the nearest name.
 pub(super) fn no_such_model(path: &Path, error: DataError) -> Error {
-    let names = || BuiltIn::all().into_iter().map(|network| network.name);
+    let built_in = BuiltIn::usual().name;
+    let names = || IN_REPOSITORY.into_iter().chain([built_in]);
     let is_name = path.components().count() == 1 && path.extension().is_none();
     let meant = path.to_str().filter(|_| is_name).and_then(|name| nearest(name, names()));
-    let list = BuiltIn::names();
     match meant {
-        Some(meant) => Error::input(
+        Some(meant) if meant == built_in => Error::input(
             format!("there is no network `{}`", path.display()),
-            format!("did you mean `{meant}`? built-in networks: {list}"),
+            format!("did you mean `{meant}`? it is the only built-in network"),
+        ),
+        Some(meant) => Error::input(
+            format!("the network `{}` is not built in", path.display()),
+            format!("pass its file: `models/{meant}.safetensors` of the repository"),
         ),
         None if is_name => Error::input(
             format!("there is no file, folder or built-in network `{}`", path.display()),
-            format!("built-in networks: {list}; those of the hub have to be downloaded first"),
+            format!("the built-in network is `{built_in}`; download networks from the hub first"),
         ),
         None if path.is_relative() && path.components().count() == 2 && path.extension().is_none() => {
             let folder = path.file_name().unwrap_or_default().display();
             Error::input(
                 format!("there is no file or folder `{0}`", path.display()),
                 format!(
-                    "a network of the hub has to be downloaded first: `hf download {0} --local-dir {folder}`",
+                    "download a network from the hub first: `hf download {0} --local-dir {folder}`",
                     path.display()
                 ),
             )
@@ -177,17 +187,18 @@ fn named<T: DeserializeOwned>(name: &str) -> Result<Option<T>> {
     Ok(Some(serde_json::from_value(serde_json::Value::String(name.to_owned()))?))
 }
 
-/// What a file without a description is, by the names in it.
+/// Guesses the architecture of a file without metadata from its tensor names.
 fn guess(tensors: &[NamedTensor]) -> Option<NetworkMetadata> {
     let has = |name: &str| tensors.iter().any(|(found, _, _)| found == name);
-    let architecture = match () {
-        () if has("layer1.0.conv3.weight") => Architecture::ResNet50,
-        () if has("layer1.1.conv1.weight") => Architecture::ResNet18,
-        () if has("layer1.0.conv1.weight") => Architecture::ResNet10,
-        () if has("block0.conv.weight") => Architecture::ConvNet128,
-        () if has("_conv_stem.weight") => Architecture::EfficientNetLite0,
-        () => return None,
-    };
+    // A tensor that no architecture further down has.
+    let signatures = [
+        ("layer1.0.conv3.weight", Architecture::ResNet50),
+        ("layer1.1.conv1.weight", Architecture::ResNet18),
+        ("layer1.0.conv1.weight", Architecture::ResNet10),
+        ("block0.conv.weight", Architecture::ConvNet128),
+        ("_conv_stem.weight", Architecture::EfficientNetLite0),
+    ];
+    let (_, architecture) = signatures.into_iter().find(|(name, _)| has(name))?;
     // A first convolution of 3×3 is that of the small stem, whose networks see small images.
     let kernel =
         tensors.iter().find(|(name, _, _)| name == "conv1.weight").and_then(|(_, shape, _)| shape.last());

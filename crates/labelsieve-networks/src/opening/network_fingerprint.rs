@@ -1,4 +1,4 @@
-//! What tells the features of one network from those of another.
+//! Fingerprints of networks: two networks with the same one make the same features.
 
 use half::f16;
 use labelsieve_files::work::Result;
@@ -10,8 +10,8 @@ use crate::{Pca, weights};
 /// Hexadecimal digits of the digest that are kept: enough to tell any two networks apart.
 const DIGITS: usize = 16;
 
-/// The name of a network, and a digest of all that decides a feature: weights, size and view of images, channel
-/// statistics, what is subtracted from features. A fine-tuned network is another network.
+/// The name of a network and a digest of all that determines its features: weights, size and view of images, channel
+/// statistics, the centre. A fine-tuned network is a different network.
 #[derive(Clone)]
 pub struct Fingerprint {
     name: String,
@@ -19,18 +19,18 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// The name of the network, of which nothing counts yet.
+    /// Starts a fingerprint with the name of the network.
     pub fn new(name: &str) -> Fingerprint {
         Fingerprint { name: name.to_owned(), digest: Sha256::new() }
     }
 
-    /// These bytes count.
+    /// Adds bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         self.digest.update(bytes);
     }
 
-    /// A tensor counts. A matrix counts as 16-bit files would store it, so a network saved in 16 and in 32 bits is one
-    /// network: its features agree to three digits. What is trained further differs in more than that.
+    /// Adds a tensor. A matrix is rounded to 16 bits, so that a network saved in 16 and in 32 bits has one fingerprint: its
+    /// features agree to three digits. Further training changes more than that.
     pub fn add_tensor(&mut self, name: &str, shape: &[usize], values: &[f32]) {
         self.add(format!("{name} {shape:?}\n").as_bytes());
         match shape.len() {
@@ -63,7 +63,7 @@ impl Fingerprint {
     }
 }
 
-/// That of a network of ours; its classifier does not count.
+/// The fingerprint of a network of this project, without its classifier.
 pub fn network_fingerprint(opened: &OpenedNetwork) -> Result<Fingerprint> {
     let metadata = &opened.metadata;
     let mut fingerprint = Fingerprint::new(&metadata.architecture);

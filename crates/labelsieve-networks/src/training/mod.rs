@@ -1,4 +1,10 @@
-//! Learning a network: on base classes (eq. 7), or on examples that count by their relevance (eq. 6 and 8).
+//! Trains networks: on base classes (eq. 7), or on examples weighted by relevance (eq. 6 and 8).
+//!
+//! ```text
+//! Examples ──Sampler──► rows of a batch ──augment, prefetch──► Batch ──Learner::step──► Epoch, Checkpoint ──► Watcher
+//! ```
+//!
+//! [`Recipe`] has the settings. A training is resumed from a [`Checkpoint`] as if it had not been interrupted.
 
 mod recipe;
 mod sampler;
@@ -9,7 +15,7 @@ use labelsieve_numerics::random::Stream;
 use labelsieve_numerics::unit_rows;
 use serde::{Deserialize, Serialize};
 
-pub use recipe::{LARGEST_BATCH, Preset, Rates, Recipe};
+pub use recipe::{MAX_BATCH, Preset, Rates, Recipe};
 pub use sampler::Sampler;
 
 use crate::cosine::length;
@@ -22,10 +28,10 @@ use crate::prototypical::Prototypical;
 /// Batches that are prepared ahead of the network.
 const AHEAD: usize = 3;
 
-/// Images that are looked at together when accuracy is measured.
+/// Images per batch when accuracy is measured.
 const EVALUATION_BATCH: usize = 64;
 
-/// Examples to learn from: an image each, its class, and how much it counts.
+/// Training examples: an image each, its class and its weight.
 #[derive(Clone)]
 pub struct Examples {
     /// The images.
@@ -43,19 +49,21 @@ pub struct Examples {
 }
 
 impl Examples {
-    /// All images of a dataset, each counting alike: the examples of eq. (7).
+    /// All images of a dataset with equal weights: the examples of eq. (7).
     pub fn all(images: Arc<Dataset>) -> Examples {
         let examples: Vec<_> = images.labels().iter().enumerate().map(|(row, &c)| (row, c, 1.0)).collect();
         Examples::weighted(images.clone(), images.classes().len(), examples)
     }
 
-    /// Examples of `n_classes` classes that all compete with all: a row of `images`, its class, its relevance.
+    /// Examples of `n_classes` classes in one softmax: a row of `images`, its class and its relevance.
     pub fn weighted(
         images: Arc<Dataset>,
         n_classes: usize,
         examples: impl IntoIterator<Item = (usize, u32, f32)>,
     ) -> Examples {
-        let (mut rows, mut classes, mut relevance) = (Vec::new(), Vec::new(), Vec::new());
+        let mut rows = Vec::new();
+        let mut classes = Vec::new();
+        let mut relevance = Vec::new();
         for (row, class, r) in examples {
             rows.push(row);
             classes.push(class);
@@ -64,10 +72,9 @@ impl Examples {
         Examples { images, rows, classes, relevance, n_classes, split: 0 }
     }
 
-    /// Without the examples whose relevance is below [`LEAST_RELEVANCE`].
+    /// Without the examples whose relevance is below [`MIN_RELEVANCE`].
     pub fn without_irrelevant(self) -> Examples {
-        let kept: Vec<usize> =
-            (0..self.rows.len()).filter(|&i| self.relevance[i] >= LEAST_RELEVANCE).collect();
+        let kept: Vec<usize> = (0..self.rows.len()).filter(|&i| self.relevance[i] >= MIN_RELEVANCE).collect();
         Examples {
             rows: kept.iter().map(|&i| self.rows[i]).collect(),
             classes: kept.iter().map(|&i| self.classes[i]).collect(),
@@ -77,11 +84,10 @@ impl Examples {
     }
 }
 
-/// Examples of less relevance than this are left out when a whole network is fine-tuned: they cost as much as the others
-/// and count for little.
-pub const LEAST_RELEVANCE: f32 = 0.1;
+/// Examples below this relevance are left out of fine-tuning: they cost as much as the others and contribute little.
+pub const MIN_RELEVANCE: f32 = 0.1;
 
-/// How one epoch went.
+/// The results of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Its number, from 1.
@@ -123,13 +129,13 @@ pub trait Watcher {
     fn epoch_done(&mut self, checkpoint: &Checkpoint) -> Result<()>;
 }
 
-/// What a network learns by.
+/// The objective of a training.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Objective {
     /// The cosine classifier on top of it (eq. 6 to 8).
     Cosine,
-    /// Episodes in which classes are means of a few examples; there is no classifier on top.
+    /// Prototypical episodes, without a classifier.
     Prototypical(Prototypical),
 }
 
@@ -143,21 +149,21 @@ impl Objective {
     }
 }
 
-/// A training: which network learns what, how, on which device.
+/// A training: the network, the examples, the recipe and the device.
 pub struct Training<'a> {
     /// Makes the learner on the device.
     pub learners: &'a dyn Learners,
     /// The network.
     pub network: &'a Network,
-    /// What it learns from.
+    /// The training examples.
     pub examples: &'a Examples,
-    /// What its accuracy is measured on after each epoch; classes as in `examples`.
+    /// Images to measure accuracy on after each epoch; classes as in `examples`.
     pub validation: Option<&'a Dataset>,
-    /// By what.
+    /// The objective.
     pub objective: Objective,
-    /// How.
+    /// The recipe.
     pub recipe: &'a Recipe,
-    /// Whether the scale of the classifier learns too.
+    /// Whether the scale of the classifier is trained.
     pub scale: ScaleRule,
     /// The seed of all random numbers.
     pub seed: u64,
@@ -169,7 +175,7 @@ impl Training<'_> {
         self.recipe.check()?;
         let sampler = Sampler::new(&self.examples.classes, self.examples.n_classes)?;
         if let Objective::Prototypical(rule) = &self.objective {
-            rule.check(LARGEST_BATCH)?;
+            rule.check(MAX_BATCH)?;
             sampler.check_episodes(rule)?;
         }
         let weights = self.weights();
@@ -255,10 +261,15 @@ impl Training<'_> {
 
     /// All batches from epoch `first` on, with the examples in them, prepared ahead.
     fn batches(&self, sampler: &Sampler, first: usize) -> Result<Prefetch<Result<NextBatch>>> {
-        let (images, rows) = (self.examples.images.clone(), self.examples.rows.clone());
-        let (recipe, seed, sampler) = (self.recipe.clone(), Stream::new(self.seed), sampler.clone());
-        let (batch, count) = (recipe.batch, recipe.batches(rows.len()));
-        let (augmentation, objective) = (recipe.augmentation, self.objective);
+        let images = self.examples.images.clone();
+        let rows = self.examples.rows.clone();
+        let recipe = self.recipe.clone();
+        let seed = Stream::new(self.seed);
+        let sampler = sampler.clone();
+        let batch = recipe.batch;
+        let count = recipe.batches(rows.len());
+        let augmentation = recipe.augmentation;
+        let objective = self.objective;
         let batch = match objective {
             Objective::Cosine => batch,
             Objective::Prototypical(rule) => rule.batch(),
@@ -269,7 +280,8 @@ impl Training<'_> {
                 Objective::Prototypical(rule) => sampler.episodes(epoch, count, &rule, seed.branch(ORDER)),
             };
             let look = seed.branch(LOOK).branch(epoch as u64);
-            let (images, rows) = (images.clone(), rows.clone());
+            let images = images.clone();
+            let rows = rows.clone();
             (0..count).map(move |i| {
                 let examples = &order[i * batch..(i + 1) * batch];
                 let chosen: Vec<usize> = examples.iter().map(|&example| rows[example]).collect();
@@ -284,7 +296,7 @@ impl Training<'_> {
 /// A batch, and the examples in it.
 type NextBatch = (Batch, Vec<usize>);
 
-/// Branches of the seed: which examples when, and what they look like.
+/// Branches of the seed: the order of examples, and their augmentation.
 const ORDER: u64 = 1;
 const LOOK: u64 = 2;
 
@@ -311,7 +323,7 @@ pub fn accuracy(
     Ok(correct as f64 / images.len().max(1) as f64)
 }
 
-/// Training images that a class's prototype is made of when accuracy is measured.
+/// Training images per prototype when accuracy is measured.
 const PROTOTYPE_IMAGES: usize = 20;
 
 /// Share of `images` whose class has the nearest prototype, the mean of up to [`PROTOTYPE_IMAGES`] training images without
@@ -323,7 +335,8 @@ fn prototype_accuracy(
     rule: &Prototypical,
     images: &Dataset,
 ) -> Result<f64> {
-    let (dim, n_classes) = (network.dim(), examples.n_classes);
+    let dim = network.dim();
+    let n_classes = examples.n_classes;
     let mut counts = vec![0usize; n_classes];
     let mut chosen = Vec::new();
     for (&row, &class) in examples.rows.iter().zip(&examples.classes) {
@@ -353,7 +366,7 @@ fn prototype_accuracy(
     Ok(correct as f64 / images.len().max(1) as f64)
 }
 
-/// Features of images as they are looked at when nothing is learned from them.
+/// Features of the evaluation views of images.
 fn evaluation_features(
     learner: &mut dyn Learner,
     network: &Network,
@@ -390,7 +403,7 @@ impl Snapshot {
         })
     }
 
-    /// The same network with another classifier on top: `weights` K×d, and its scale. Momenta start at zero.
+    /// The same network with another classifier: `weights` (K×d) and its scale. Momentum starts at zero.
     pub fn with_classifier(&self, network: &Network, weights: &[f32], scale: f32) -> Result<Snapshot> {
         let dim = network.dim();
         if !weights.len().is_multiple_of(dim) {

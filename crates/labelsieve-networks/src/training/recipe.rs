@@ -1,4 +1,4 @@
-//! How a network is trained: how long, how fast, on what views.
+//! Training recipes: epochs, learning rates, augmentation.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct Recipe {
     pub momentum: f32,
     /// Weight decay.
     pub decay: f32,
-    /// How images are varied.
+    /// The augmentation.
     pub augmentation: Augmentation,
 }
 
@@ -49,14 +49,14 @@ impl Rates {
     }
 }
 
-/// More images than any device holds at once: a typo.
-pub const LARGEST_BATCH: usize = 1 << 16;
+/// More images than any device can hold: larger values are typos.
+pub const MAX_BATCH: usize = 1 << 16;
 
 /// More epochs would take centuries.
-const MOST_EPOCHS: usize = 1_000_000;
+const MAX_EPOCHS: usize = 1_000_000;
 
-/// The images of an epoch are drawn before it begins; so many numbers take less than a gibibyte.
-const MOST_IMAGES: usize = 100_000_000;
+/// The order of an epoch is drawn in advance: that many numbers take less than 1 GiB.
+const MAX_IMAGES: usize = 100_000_000;
 
 /// Recipes by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl Recipe {
         self.batches_per_epoch.unwrap_or_else(|| images.div_ceil(self.batch.max(1)))
     }
 
-    /// Refuses settings that cannot work.
+    /// Checks all settings.
     pub fn check(&self) -> Result<()> {
         let wrong = |name, expected: &str, found: String| {
             Err(Error::Setting { name, expected: expected.to_owned(), found })
@@ -132,13 +132,13 @@ impl Recipe {
                 self.batch.to_string(),
             );
         }
-        if self.batch > LARGEST_BATCH {
-            return wrong(Setting::BatchSize, &format!("at most {LARGEST_BATCH}"), self.batch.to_string());
+        if self.batch > MAX_BATCH {
+            return wrong(Setting::BatchSize, &format!("at most {MAX_BATCH}"), self.batch.to_string());
         }
-        if !(1..=MOST_EPOCHS).contains(&self.epochs) {
-            return wrong(Setting::Epochs, &format!("1 to {MOST_EPOCHS}"), self.epochs.to_string());
+        if !(1..=MAX_EPOCHS).contains(&self.epochs) {
+            return wrong(Setting::Epochs, &format!("1 to {MAX_EPOCHS}"), self.epochs.to_string());
         }
-        let most_batches = MOST_IMAGES / self.batch;
+        let most_batches = MAX_IMAGES / self.batch;
         if let Some(batches) = self.batches_per_epoch.filter(|n| !(1..=most_batches).contains(n)) {
             let expected = format!("1 to {most_batches} of {} images", self.batch);
             return wrong(Setting::BatchesPerEpoch, &expected, batches.to_string());

@@ -1,4 +1,4 @@
-//! Which examples an epoch shows, and in what order.
+//! The choice and the order of examples in an epoch.
 
 use labelsieve_numerics::random::Stream;
 
@@ -37,9 +37,10 @@ impl Sampler {
         }
     }
 
-    /// Refuses classes that are too small, or too few, for the episodes of `rule`.
+    /// Checks that there are enough classes, and enough examples of each, for the episodes of `rule`.
     pub fn check_episodes(&self, rule: &Prototypical) -> Result<()> {
-        let (expected, n_classes) = (rule.per_class(), self.members.len());
+        let expected = rule.per_class();
+        let n_classes = self.members.len();
         if rule.ways > n_classes {
             let expected = format!("at most {n_classes}, the number of classes");
             return Err(Error::Setting { name: Setting::Ways, expected, found: rule.ways.to_string() });
@@ -74,13 +75,15 @@ impl Sampler {
         let mut shuffled: Vec<Option<(usize, Vec<usize>)>> = vec![None; n_classes];
         let mut classes: (usize, Vec<usize>) = (usize::MAX, Vec::new());
         for position in first..first + len {
-            let (round, place) = (position / n_classes, position % n_classes);
+            let round = position / n_classes;
+            let place = position % n_classes;
             if classes.0 != round {
                 classes = (round, stream.branch(0).branch(round as u64).choose(n_classes, n_classes));
             }
             let class = classes.1[place];
             let members = &self.members[class];
-            let (pass, turn) = (round / members.len(), round % members.len());
+            let pass = round / members.len();
+            let turn = round % members.len();
             let deck = match &mut shuffled[class] {
                 Some((of, deck)) if *of == pass => deck,
                 other => {

@@ -1,4 +1,4 @@
-//! What a transformer is made of, whatever its family calls it.
+//! The configuration of a transformer, independent of its family.
 
 /// One vision transformer: sizes and kinds, no numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -7,34 +7,34 @@ pub struct Vit {
     pub size: (usize, usize),
     /// Pixels along a side of a patch.
     pub patch: usize,
-    /// What every block looks like.
+    /// The shape of every block.
     pub block: BlockShape,
     /// Blocks, one after the other.
     pub depth: usize,
-    /// How a token knows where it is.
+    /// The position encoding.
     pub positions: Positions,
-    /// How tokens become one feature.
+    /// How tokens are pooled into one feature.
     pub pooling: Pooling,
     /// Numbers per feature.
     pub dim: usize,
 }
 
-/// A block: attention and a small network, each behind a normalisation and beside a shortcut.
+/// A block: attention and an MLP, each with a normalisation before it and a shortcut.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlockShape {
     /// Numbers per token.
     pub width: usize,
     /// Attention heads; each has `width / heads` numbers.
     pub heads: usize,
-    /// Numbers between the two layers of the small network.
+    /// Hidden width of the MLP.
     pub mlp_width: usize,
-    /// What happens between them.
+    /// The function between them.
     pub mlp: Mlp,
-    /// What normalisations add to a variance.
+    /// Added to the variances of normalisations.
     pub eps: f32,
 }
 
-/// What happens between the two layers of the small network of a block.
+/// The function between the two layers of an MLP.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mlp {
     /// f(a).
@@ -56,7 +56,7 @@ pub enum Activation {
     Silu,
 }
 
-/// How a token knows where it is.
+/// The position encoding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Positions {
     /// A learned row per position is added.
@@ -65,7 +65,7 @@ pub enum Positions {
         grid: (usize, usize),
         /// Positions for tokens before the patches, which come first in the table.
         n_before: usize,
-        /// How the grid becomes one of another size.
+        /// How the grid is resized.
         resize: GridResize,
     },
     /// Queries and keys of patches are rotated by angles that follow their place (DINOv3).
@@ -75,7 +75,7 @@ pub enum Positions {
     },
 }
 
-/// How positions for one grid of patches become those for another: as the family's own code does it.
+/// How positions are resized to another grid of patches: as in the family's own code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GridResize {
     /// Bicubic, at the points themselves (`transformers`).
@@ -86,7 +86,7 @@ pub enum GridResize {
     BilinearAntialias,
 }
 
-/// How tokens become one feature.
+/// How tokens are pooled into one feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
     /// The first so many tokens, averaged: 1 is the class token, 2 are class and distillation token.
@@ -97,7 +97,7 @@ pub enum Pooling {
     Attention,
 }
 
-/// Which tokens a token may look at.
+/// The tokens that a token attends to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mask {
     /// All of its sequence.

@@ -6,8 +6,8 @@
 //! block:  x += output(attention(qkv(norm(x))));  x += second(f(first(norm(x))))
 //! ```
 //!
-//! [`families`] turns what the hub's folders say into a [`Vit`] and the [`Names`] of its tensors; `weights.rs` reads those,
-//! and `walk.rs` goes through them on any device that has the [`Operations`]. [`Cpu`] is the one in this crate.
+//! [`families`] reads the configuration of a folder into a [`Vit`] and the [`Names`] of its tensors; `weights.rs` reads the
+//! tensors, and `walk.rs` runs them on any device that has the [`Operations`]. [`Cpu`] is the one in this crate.
 
 mod config;
 mod cpu;
@@ -21,7 +21,7 @@ mod weights;
 
 pub use config::{Activation, BlockShape, GridResize, Mask, Mlp, Pooling, Positions, Vit};
 pub use cpu::{Cpu, PackedLinear, Rows};
-pub use operations::{Attention, Between, BlockLayers, MlpLayers, Operations};
+pub use operations::{Attention, BlockBuffers, BlockLayers, MlpLayers, Operations};
 pub use tensors::{Linear, LinearName, Norm, Tensors, read, read_norm, read_rows};
 pub use text::{Text, TextNames, TextPooling, TextTower};
 pub use walk::{Encoder, Sequences, VisionTransformer};

@@ -1,11 +1,11 @@
-//! What a device must be able to do so that a transformer can be walked on it.
+//! The operations that a device provides to run a transformer.
 
 use super::config::{Mask, Mlp, Pooling};
 use super::tensors::{Linear, Norm};
 use crate::error::Result;
 
-/// The few operations that transformers are made of. Activations are rows of numbers, one per token, the sequences of a
-/// batch one after the other; who calls owns them and hands them in again, so that their memory is used again.
+/// The operations of a transformer. Activations are rows of numbers, one per token, with the sequences of a batch one after the
+/// other. The caller owns them and passes them in again, so that their memory is reused.
 pub trait Operations: Send {
     /// Rows of numbers on the device.
     type Rows: Default + Send;
@@ -68,8 +68,7 @@ pub trait Operations: Send {
         qkv: &mut Self::Rows,
         out: &mut Self::Rows,
     ) -> Result<()>;
-    /// Attention of one and the same query to the rows of keys and values of every sequence of so many tokens, in so many
-    /// heads.
+    /// Attention of one shared query to the keys and values of every sequence, for this number of tokens and heads.
     fn attention_pool(
         &mut self,
         tokens_and_heads: (usize, usize),
@@ -94,14 +93,14 @@ pub trait Operations: Send {
         out: &mut Self::Rows,
     ) -> Result<()>;
 
-    /// All blocks, in place. Behind them only those rows of every sequence are left that `attention` says ask: the last block
-    /// spares itself the work for the others, in all blocks before it every row asks.
+    /// Runs all blocks, in place. Afterwards only the first `attention.queries` rows of every sequence are left: the last block
+    /// skips the others.
     fn blocks(
         &mut self,
         blocks: &[BlockLayers<Self::Linear, Self::Norm>],
         attention: &Attention<Self::Rows>,
         rows: &mut Self::Rows,
-        between: &mut Between<Self::Rows>,
+        between: &mut BlockBuffers<Self::Rows>,
     ) -> Result<()>
     where
         Self: Sized,
@@ -116,7 +115,7 @@ pub(super) fn block_by_block<O: Operations>(
     blocks: &[BlockLayers<O::Linear, O::Norm>],
     attention: &Attention<O::Rows>,
     rows: &mut O::Rows,
-    Between { qkv, attended }: &mut Between<O::Rows>,
+    BlockBuffers { qkv, attended }: &mut BlockBuffers<O::Rows>,
 ) -> Result<()> {
     let &Attention { tokens, heads, mask, rotation, .. } = attention;
     let last = blocks.len().saturating_sub(1);
@@ -136,32 +135,32 @@ pub(super) fn block_by_block<O: Operations>(
     Ok(())
 }
 
-/// A block: `x += output(attention(qkv(norm(x))))`, then its small network.
+/// A block: `x += output(attention(qkv(norm(x))))`, then its MLP.
 pub struct BlockLayers<L, N> {
-    /// In front of the attention.
+    /// Before the attention.
     pub attention_norm: N,
     /// Queries, keys and values.
     pub qkv: L,
-    /// Behind the attention.
+    /// After the attention.
     pub output: L,
-    /// In front of the small network.
+    /// Before the MLP.
     pub mlp_norm: N,
-    /// The small network.
+    /// The MLP.
     pub mlp: MlpLayers<L>,
 }
 
-/// What lies between the operations of a block; kept, so that its memory is used again.
+/// Intermediate results of a block, kept to reuse their memory.
 #[derive(Default)]
-pub struct Between<R> {
+pub struct BlockBuffers<R> {
     /// Queries, keys and values.
     pub qkv: R,
-    /// What the attention gave.
+    /// The result of the attention.
     pub attended: R,
 }
 
-/// The small network of a block.
+/// The MLP of a block.
 pub struct MlpLayers<L> {
-    /// What happens between the layers.
+    /// The function between the layers.
     pub kind: Mlp,
     /// The first layer: gates first, where there are any.
     pub first: L,
@@ -173,18 +172,18 @@ pub struct MlpLayers<L> {
 pub struct Attention<'a, R> {
     /// Rows of a sequence.
     pub tokens: usize,
-    /// How many of them ask; the first ones.
+    /// The number of queries, from the first token on.
     pub queries: usize,
     /// Heads.
     pub heads: usize,
-    /// Who may look at whom.
+    /// Which tokens attend to which.
     pub mask: Mask,
     /// Half a row of cosines and half a row of sines (width of a head in all) for each of the last tokens of a sequence.
     pub rotation: Option<&'a R>,
 }
 
 impl Pooling {
-    /// How many tokens of a sequence of `tokens` the last block has to give.
+    /// The number of tokens that pooling needs from the last block.
     pub(super) fn queries(self, tokens: usize) -> usize {
         match self {
             Pooling::First(count) => count,

@@ -6,13 +6,15 @@ use super::config::GridResize;
 pub fn resize_grid(
     positions: &[f32],
     width: usize,
-    (from, to): ((usize, usize), (usize, usize)),
+    from: (usize, usize),
+    to: (usize, usize),
     how: GridResize,
 ) -> Vec<f32> {
     if from == to {
         return positions.to_vec();
     }
-    let (rows, columns) = (weights(from.0, to.0, how), weights(from.1, to.1, how));
+    let rows = weights(from.0, to.0, how);
+    let columns = weights(from.1, to.1, how);
     let mut out = vec![0.0; to.0 * to.1 * width];
     let mut sums = vec![0f64; width];
     for (cell, out) in out.chunks_exact_mut(width).enumerate() {
@@ -71,13 +73,15 @@ fn cubic(x: f64, a: f64) -> f64 {
 /// Cosines and sines for each patch of a grid, `head` numbers in all: number i and number i + head/2 of a query or key are
 /// rotated as a pair by 2π c / θ^(4 j / head), with c the patch's place in [-1, 1], vertically for the first half of the
 /// pairs and horizontally for the second, and j counting within the half (DINOv3).
-pub fn rotations((rows, columns): (usize, usize), head: usize, theta: f32) -> Vec<f32> {
+pub fn rotations(grid: (usize, usize), head: usize, theta: f32) -> Vec<f32> {
+    let (rows, columns) = grid;
     let quarter = head / 4;
     let place = |at: usize, of: usize| 2.0 * ((at as f32 + 0.5) / of as f32) - 1.0;
     let frequency = |j: usize| 1.0 / theta.powf(j as f32 * (4.0 / head as f32));
     let mut out = Vec::with_capacity(rows * columns * head);
     for cell in 0..rows * columns {
-        let (y, x) = (place(cell / columns, rows), place(cell % columns, columns));
+        let y = place(cell / columns, rows);
+        let x = place(cell % columns, columns);
         let angles: Vec<f32> = [y, x]
             .iter()
             .flat_map(|c| (0..quarter).map(move |j| 2.0 * std::f32::consts::PI * c * frequency(j)))
@@ -112,7 +116,7 @@ mod tests {
 
     fn check(how: GridResize, from: (usize, usize), to: (usize, usize), expected: &[f32]) {
         let positions: Vec<f32> = (0..from.0 * from.1).map(|i| ((i * i * 3 + i) % 11) as f32).collect();
-        let found = resize_grid(&positions, 1, (from, to), how);
+        let found = resize_grid(&positions, 1, from, to, how);
         assert_eq!(found.len(), expected.len());
         for (found, expected) in found.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-5, "{how:?}: {found} instead of {expected}");
@@ -136,7 +140,7 @@ mod tests {
     fn the_same_grid_keeps_its_positions() {
         let positions: Vec<f32> = (0..24).map(|i| i as f32 * 0.1).collect();
         for how in [GridResize::Bicubic, GridResize::BicubicAntialias, GridResize::BilinearAntialias] {
-            assert_eq!(resize_grid(&positions, 2, ((3, 4), (3, 4)), how), positions);
+            assert_eq!(resize_grid(&positions, 2, (3, 4), (3, 4), how), positions);
         }
     }
 }

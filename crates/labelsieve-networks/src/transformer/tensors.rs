@@ -3,9 +3,9 @@
 use crate::error::{Error, Result};
 use crate::weights::sizes;
 
-/// Named tensors, from wherever they come.
+/// Tensors by name, from any source.
 pub trait Tensors {
-    /// The shape of a tensor; none where there is none of this name.
+    /// The shape of a tensor; `None` if it does not exist.
     fn shape(&self, name: &str) -> Option<Vec<usize>>;
     /// Its numbers, the last dimension fastest.
     fn values(&self, name: &str) -> Result<Vec<f32>>;
@@ -42,7 +42,7 @@ pub struct Norm {
     pub weight: Vec<f32>,
     /// One summand per number.
     pub bias: Vec<f32>,
-    /// What is added to the variance.
+    /// Added to the variance.
     pub eps: f32,
 }
 
@@ -81,13 +81,10 @@ pub fn read_rows(tensors: &dyn Tensors, name: &str, rows: usize, width: usize) -
     let is_rows = found.len() >= 2
         && found[found.len() - 2..] == [rows, width]
         && found[..found.len() - 2].iter().all(|&n| n == 1);
-    match is_flat || is_rows {
-        true => read(tensors, name, &found),
-        false => read(tensors, name, &[rows, width]),
-    }
+    if is_flat || is_rows { read(tensors, name, &found) } else { read(tensors, name, &[rows, width]) }
 }
 
-/// What a file calls a linear layer. Its outputs may be stored in several tensors of one size, weights and biases each.
+/// The tensor names of a linear layer. Its outputs may be split into several tensors, weights and biases each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearName {
     /// The names of the weights.
@@ -128,9 +125,10 @@ impl LinearName {
         for (at, name) in self.weights.iter().enumerate() {
             let part = share(tensors, Some(name), left, self.weights.len() - at);
             left -= part;
-            let values = match self.transposed {
-                false => read(tensors, name, &[part, inputs])?,
-                true => transpose(&read(tensors, name, &[inputs, part])?, part),
+            let values = if self.transposed {
+                transpose(&read(tensors, name, &[inputs, part])?, part)
+            } else {
+                read(tensors, name, &[part, inputs])?
             };
             match at {
                 0 => weight = values,
@@ -151,8 +149,8 @@ impl LinearName {
     }
 }
 
-/// How many of the outputs that are `left` the next of `n_left` tensors has. They need not be of one size (timm: queries, then
-/// keys and values); the last has the rest.
+/// How many of the `left` outputs the next of `n_left` tensors has. Sizes may differ (timm: queries, then keys and values); the
+/// last one has the rest.
 fn share(tensors: &dyn Tensors, name: Option<&str>, left: usize, n_left: usize) -> usize {
     let stored = name.and_then(|name| tensors.shape(name)?.first().copied());
     match n_left {

@@ -7,40 +7,40 @@ use super::walk::{Encoder, Sequences};
 use super::weights::BlockNames;
 use crate::error::{Error, Result};
 
-/// Texts that are walked together.
+/// Texts per forward pass.
 const AT_ONCE: usize = 32;
 
 /// One text tower: sizes and kinds, no numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Text {
-    /// What every block looks like.
+    /// The shape of every block.
     pub block: BlockShape,
     /// Blocks, one after the other.
     pub depth: usize,
     /// Tokens that there are.
     pub vocabulary: usize,
-    /// The most tokens of a text.
+    /// Maximum number of tokens of a text.
     pub context: usize,
-    /// Which tokens a token may look at.
+    /// The tokens that a token attends to.
     pub mask: Mask,
-    /// Which token is the feature.
+    /// The token that becomes the feature.
     pub pooling: TextPooling,
     /// Numbers per feature.
     pub dim: usize,
 }
 
-/// Which token of a text becomes its feature.
+/// The token of a text that becomes its feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextPooling {
     /// The first of this kind: the end of the text.
     First(u32),
     /// The first of the largest number, which the end of a text has in CLIP's own vocabulary.
     Largest,
-    /// The last. Such towers see every text filled up to their whole length.
+    /// The last. Such towers pad every text to the full length.
     Last,
 }
 
-/// What a file calls the parts of a text tower.
+/// The tensor names of a text tower.
 pub struct TextNames {
     /// A row per token.
     pub tokens: String,
@@ -48,7 +48,7 @@ pub struct TextNames {
     pub positions: String,
     /// The parts of a block.
     pub block: Box<dyn Fn(usize) -> BlockNames>,
-    /// The normalisation behind the last block.
+    /// The normalisation after the last block.
     pub norm: String,
     /// A last linear layer.
     pub projection: Option<LinearName>,
@@ -69,7 +69,8 @@ impl<O: Operations> TextTower<O> {
     /// Reads a tower.
     pub fn read(
         operations: O,
-        (text, names): (&Text, &TextNames),
+        text: &Text,
+        names: &TextNames,
         tensors: &dyn Tensors,
     ) -> Result<TextTower<O>> {
         let BlockShape { width, eps, .. } = text.block;
@@ -88,7 +89,7 @@ impl<O: Operations> TextTower<O> {
         })
     }
 
-    /// What it is made of.
+    /// Its configuration.
     pub fn text(&self) -> &Text {
         &self.text
     }
@@ -125,7 +126,7 @@ impl<O: Operations> TextTower<O> {
         }
     }
 
-    /// Shorter texts are filled up behind their ends: no token looks ahead in towers where lengths differ.
+    /// Shorter texts are padded at the end, which is safe: where lengths differ, attention is causal.
     fn part_features(&mut self, texts: &[Vec<u32>]) -> Result<Vec<f32>> {
         let width = self.text.block.width;
         let length = texts.iter().map(Vec::len).max().unwrap_or(0);
@@ -137,7 +138,8 @@ impl<O: Operations> TextTower<O> {
                 values.extend(row.iter().zip(position).map(|(token, position)| token + position));
             }
         }
-        let (operations, mut rows) = (&mut self.operations, O::Rows::default());
+        let operations = &mut self.operations;
+        let mut rows = O::Rows::default();
         operations.upload(&values, width, &mut rows)?;
         let sequences = Sequences { tokens: length, mask: self.text.mask, rotation: None };
         self.encoder.run(operations, &sequences, &mut rows)?;

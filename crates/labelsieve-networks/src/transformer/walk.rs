@@ -1,36 +1,36 @@
-//! The walk through a transformer, on any device that has the operations.
+//! Runs a transformer on any device that has the operations.
 
 use super::config::{BlockShape, Mask, Pooling, Vit};
-use super::operations::{Attention, Between, BlockLayers, MlpLayers, Operations};
+use super::operations::{Attention, BlockBuffers, BlockLayers, MlpLayers, Operations};
 use super::tensors::{Tensors, read_norm};
 use super::weights::{BlockNames, Names, Normalisation, read_block, read_embedding, read_pool};
-use crate::architecture::LARGEST_SIDE;
+use crate::architecture::MAX_SIDE;
 use crate::embedder::Embedder;
 use crate::error::{Error, Result, Setting};
 use crate::learner::Batch;
 
-/// Numbers of activations that are kept at once: larger batches are walked in parts, so that memory does not grow with them,
-/// and a GPU works on one part while it is sent the next.
-const MOST_NUMBERS: usize = 64 << 20;
+/// Activations per forward pass: larger batches are split, so that memory is bounded and a GPU computes one part while the next
+/// is sent.
+const MAX_NUMBERS: usize = 64 << 20;
 
-/// Images of more patches are typos: they would take gigabytes each.
-const MOST_PATCHES: usize = 1 << 17;
+/// Images with more patches would take gigabytes each: larger sizes are typos.
+const MAX_PATCHES: usize = 1 << 17;
 
-/// Most numbers that the tokens of one image may have.
-const MOST_POSITIONS: usize = 1 << 28;
+/// Maximum number of values in the tokens of one image.
+const MAX_POSITIONS: usize = 1 << 28;
 
 /// A stack of blocks with its weights on a device: the part that image and text towers share.
 pub struct Encoder<O: Operations> {
     shape: BlockShape,
     blocks: Vec<BlockLayers<O::Linear, O::Norm>>,
-    between: Between<O::Rows>,
+    between: BlockBuffers<O::Rows>,
 }
 
-/// How the rows that an encoder is given belong together.
+/// The division of an encoder's rows into sequences.
 pub struct Sequences<'a, R> {
     /// Rows of a sequence.
     pub tokens: usize,
-    /// Which tokens a token may look at.
+    /// The tokens that a token attends to.
     pub mask: Mask,
     /// Rotations of the last tokens of a sequence ([`Attention::rotation`]).
     pub rotation: Option<&'a R>,
@@ -60,10 +60,10 @@ impl<O: Operations> Encoder<O> {
             })
         };
         let blocks = (0..depth).map(read).collect::<Result<_>>()?;
-        Ok(Encoder { shape: *shape, blocks, between: Between::default() })
+        Ok(Encoder { shape: *shape, blocks, between: BlockBuffers::default() })
     }
 
-    /// All blocks, in place.
+    /// Runs all blocks, in place.
     pub fn run(
         &mut self,
         operations: &mut O,
@@ -73,7 +73,7 @@ impl<O: Operations> Encoder<O> {
         self.run_for_first(operations, sequences, sequences.tokens, rows)
     }
 
-    /// All blocks, in place; behind them, only the first `queries` rows of every sequence are left.
+    /// Runs all blocks, in place; afterwards, only the first `queries` rows of every sequence are left.
     pub fn run_for_first(
         &mut self,
         operations: &mut O,
@@ -127,12 +127,14 @@ impl<O: Operations> VisionTransformer<O> {
     /// Reads a transformer for images of `size`.
     pub fn read(
         operations: O,
-        (vit, names): (&Vit, &Names),
+        description: (&Vit, &Names),
         tensors: &dyn Tensors,
         size: (usize, usize),
         normalisation: &Normalisation,
     ) -> Result<VisionTransformer<O>> {
-        let (width, eps) = (vit.block.width, vit.block.eps);
+        let (vit, names) = description;
+        let width = vit.block.width;
+        let eps = vit.block.eps;
         check_size(size, vit)?;
         let embedding = read_embedding(vit, names, tensors, size, normalisation)?;
         let norm = |name: &Option<String>| -> Result<Option<O::Norm>> {
@@ -183,7 +185,8 @@ impl<O: Operations> VisionTransformer<O> {
 
     /// The features of these images, still on the device.
     fn part_features(&mut self, pixels_of_images: &[u8]) -> Result<O::Rows> {
-        let (operations, tokens) = (&mut self.operations, self.tokens);
+        let operations = &mut self.operations;
+        let tokens = self.tokens;
         let Buffers { pixels, patches, rows, pooled, spare } = &mut self.buffers;
         operations.patches(self.size, pixels_of_images, self.vit.patch, pixels)?;
         operations.linear(None, &self.patch, pixels, patches)?;
@@ -224,15 +227,18 @@ impl<O: Operations> VisionTransformer<O> {
     }
 }
 
-/// Refuses images that such a network cannot see, and those whose tokens nobody has the memory for.
-fn check_size((height, width): (usize, usize), vit: &Vit) -> Result<()> {
+/// Rejects images that are smaller than a patch, and those whose tokens would not fit in memory.
+fn check_size(size: (usize, usize), vit: &Vit) -> Result<()> {
+    let (height, width) = size;
     let patch = vit.patch;
-    let most_patches = MOST_PATCHES.min(MOST_POSITIONS / vit.block.width.max(1)).max(1);
-    let most = LARGEST_SIDE.min(patch * most_patches.isqrt());
-    let expected = match () {
-        () if height.min(width) < patch => format!("at least one patch of {patch}×{patch}"),
-        () if height.max(width) > most => format!("at most {most} pixels a side"),
-        () => return Ok(()),
+    let max_patches = MAX_PATCHES.min(MAX_POSITIONS / vit.block.width.max(1)).max(1);
+    let max_side = MAX_SIDE.min(patch * max_patches.isqrt());
+    let expected = if height.min(width) < patch {
+        format!("at least one patch of {patch}×{patch}")
+    } else if height.max(width) > max_side {
+        format!("at most {max_side} pixels per side")
+    } else {
+        return Ok(());
     };
     Err(Error::Setting { name: Setting::ImageSize, expected, found: format!("{height}×{width}") })
 }
@@ -250,7 +256,7 @@ impl<O: Operations> Embedder for VisionTransformer<O> {
                 found: format!("{}×{}", images.size().0, images.size().1),
             });
         }
-        let most = (MOST_NUMBERS / (5 * self.vit.block.width * self.tokens)).max(1);
+        let most = (MAX_NUMBERS / (5 * self.vit.block.width * self.tokens)).max(1);
         let part = images.len().div_ceil(images.len().div_ceil(most).max(1)).max(1); // all about as large
         let bytes = 3 * self.size.0 * self.size.1;
         let parts = images.pixels().chunks(part * bytes);

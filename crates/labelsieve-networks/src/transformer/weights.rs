@@ -1,11 +1,11 @@
-//! What files call the parts of a transformer, and how those parts are read.
+//! The tensor names of a transformer, and how its weights are read.
 
 use super::config::{BlockShape, Mlp, Positions, Vit};
 use super::positions::{resize_grid, rotations};
 use super::tensors::{Linear, LinearName, Norm, Tensors, read, read_norm, read_rows};
 use crate::error::{Error, Result};
 
-/// What a file calls the parts of a vision transformer.
+/// The tensor names of a vision transformer.
 pub struct Names {
     /// The layer that turns patches into tokens.
     pub patch: LinearName,
@@ -19,7 +19,7 @@ pub struct Names {
     pub pre_norm: Option<String>,
     /// The parts of a block.
     pub block: Box<dyn Fn(usize) -> BlockNames>,
-    /// A normalisation of all tokens behind the last block.
+    /// A normalisation of all tokens after the last block.
     pub norm: Option<String>,
     /// A normalisation of the pooled feature.
     pub pooled_norm: Option<String>,
@@ -38,35 +38,35 @@ pub enum PatchLayout {
     Rows,
 }
 
-/// What a file calls the parts of a block.
+/// The tensor names of a block.
 pub struct BlockNames {
     /// The normalisation before attention.
     pub attention_norm: String,
     /// Queries, keys and values.
     pub qkv: LinearName,
-    /// The layer behind attention.
+    /// The layer after the attention.
     pub output: LinearName,
-    /// A factor per number of what attention adds (LayerScale).
+    /// A factor per number of the attention's output (LayerScale).
     pub attention_scale: Option<String>,
-    /// The normalisation before the small network.
+    /// The normalisation before the MLP.
     pub mlp_norm: String,
     /// Its first layer; gates first, where there are any.
     pub first: LinearName,
     /// Its second.
     pub second: LinearName,
-    /// A factor per number of what it adds.
+    /// A factor per number of its output.
     pub mlp_scale: Option<String>,
 }
 
-/// What a file calls the parts of attention pooling.
+/// The tensor names of attention pooling.
 pub struct PoolNames {
     /// The learned query.
     pub query: String,
     /// Queries, keys and values.
     pub qkv: LinearName,
-    /// The layer behind attention.
+    /// The layer after the attention.
     pub output: LinearName,
-    /// The normalisation before the small network.
+    /// The normalisation before the MLP.
     pub norm: String,
     /// Its layers.
     pub first: LinearName,
@@ -91,13 +91,13 @@ impl Default for Normalisation {
     }
 }
 
-/// What comes before the blocks, ready for images of one size.
+/// The weights before the blocks, for images of one size.
 pub(super) struct Embedding {
     /// From the pixels of a patch, as numbers from 0 to 255, to a token; without its bias.
     pub patch: Linear,
     /// Tokens before the patches, their positions added.
     pub before: Vec<f32>,
-    /// What is added to each patch: its position and the bias.
+    /// Added to each patch: its position and the bias.
     pub positions: Vec<f32>,
     /// Rotations of patches, for rotary positions.
     pub rotations: Option<Vec<f32>>,
@@ -122,7 +122,7 @@ pub(super) fn read_embedding(
             let all = read_rows(tensors, name, n_before + learned.0 * learned.1, width)?;
             let (first, patches) = all.split_at(n_before * width);
             before.iter_mut().zip(first).for_each(|(token, position)| *token += position);
-            resize_grid(patches, width, (learned, grid), resize)
+            resize_grid(patches, width, learned, grid, resize)
         }
         _ => vec![0.0; grid.0 * grid.1 * width],
     };
@@ -143,8 +143,10 @@ fn read_patch(
     tensors: &dyn Tensors,
     normalisation: &Normalisation,
 ) -> Result<(Linear, Vec<f32>)> {
-    let (width, patch) = (vit.block.width, vit.patch);
-    let (inputs, pixels) = (3 * patch * patch, patch * patch);
+    let width = vit.block.width;
+    let patch = vit.patch;
+    let inputs = 3 * patch * patch;
+    let pixels = patch * patch;
     let name = &names.patch.weights[0];
     let stored = match names.patch_layout {
         PatchLayout::Convolution => read(tensors, name, &[width, 3, patch, patch])?,

@@ -63,8 +63,9 @@ impl Tensors for Formula {
     }
 }
 
-/// So many images of made-up pixels.
-pub fn images(n: usize, (height, width): (usize, usize)) -> Batch {
+/// `n` images of made-up pixels.
+pub fn images(n: usize, size: (usize, usize)) -> Batch {
+    let (height, width) = size;
     let pixels = uniform("pixels", n * height * width * 3).map(|u| ((u + 1.0) * 128.0) as u8).collect();
     Batch::new(height, width, pixels).unwrap()
 }
@@ -80,7 +81,7 @@ pub fn published() -> Golden {
 }
 
 impl Golden {
-    /// What images are normalised by.
+    /// The normalisation of images.
     pub fn normalisation(&self) -> Normalisation {
         Normalisation { mean: self.mean, deviation: self.deviation, ..Normalisation::default() }
     }

@@ -1,11 +1,11 @@
-//! Numbers that start where a line of the cache does.
+//! Arrays aligned to cache lines.
 
 use std::ops::{Deref, DerefMut, Range};
 
 use crate::error::Result;
-use crate::scratch::{Access, Array, Place};
+use crate::scratch::{Access, Array, OptionalScratch};
 
-/// Zeros at first. A vector register is as wide as a line, so one loaded from elsewhere would take two of them.
+/// Floats that start at a cache line. A vector register is as wide as a line, so an unaligned load would touch two.
 pub struct Aligned {
     numbers: Array<f32>,
     start: usize,
@@ -19,24 +19,24 @@ impl Aligned {
     }
 
     /// As [`Aligned::zeros`], in a scratch space if there is one.
-    pub fn zeros_in(place: Place, len: usize) -> Result<Aligned> {
+    pub fn zeros_in(scratch: OptionalScratch, len: usize) -> Result<Aligned> {
         const LINE: usize = 64;
-        let numbers: Array<f32> = Array::zeros(place, len + LINE / size_of::<f32>())?;
+        let numbers: Array<f32> = Array::zeros(scratch, len + LINE / size_of::<f32>())?;
         let start = numbers.as_ptr().align_offset(LINE).min(LINE / size_of::<f32>());
         Ok(Aligned { numbers, start, len })
     }
 
-    /// Says that these numbers will be read soon.
+    /// As [`BorrowedArray::fetch`](crate::scratch::BorrowedArray::fetch).
     pub fn fetch(&self, part: Range<usize>) {
         self.numbers.fetch(self.start + part.start..self.start + part.end);
     }
 
-    /// Says how they will be read and written from now on.
+    /// As [`BorrowedArray::expect`](crate::scratch::BorrowedArray::expect).
     pub fn expect(&self, access: Access) {
         self.numbers.expect(access);
     }
 
-    /// Says that these numbers are not needed for a while.
+    /// As [`BorrowedArray::release`](crate::scratch::BorrowedArray::release).
     pub fn release(&self, part: Range<usize>) {
         self.numbers.release(self.start + part.start..self.start + part.end);
     }

@@ -7,7 +7,7 @@ use crate::level::{Instructions, Level};
 ///
 /// Thirty-two lanes add up every thirty-second product each, then the lanes are summed by halves. Every product and
 /// every sum is rounded separately, in this order, on every machine: the same two rows give the same bits wherever and
-/// whenever they meet, and `dot(a, b) == dot(b, a)`. The reciprocal test of the graph rests on that.
+/// whenever they are compared, and `dot(a, b) == dot(b, a)`. The reciprocity test of the graph relies on that.
 #[inline]
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     dot_at(Level::current(), a, b)
@@ -43,7 +43,7 @@ fn dot_portable(a: &[f32], b: &[f32]) -> f32 {
     sum_by_halves(lanes)
 }
 
-/// Adds the products behind the last whole vector of lanes, and sums up.
+/// Adds the products after the last whole vector, then sums the lanes.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(always)]
 fn finish(mut lanes: [f32; LANES], a_rest: &[f32], b_rest: &[f32]) -> f32 {
@@ -60,7 +60,7 @@ fn sum_by_halves(mut lanes: [f32; LANES]) -> f32 {
             lanes[l] += lanes[l + width];
         }
     }
-    lanes[0] + 0.0 // -0.0 becomes 0.0: ties must look like ties
+    lanes[0] + 0.0 // -0.0 becomes 0.0, so that ties compare equal
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -8,7 +8,7 @@ use std::arch::aarch64::*;
 
 use rayon::prelude::*;
 
-use super::screen::{Hit, ROW_STEP, RowSlice, Tile, rounding_bound};
+use super::screen::{Corner, Hit, ROW_STEP, RowSlice, Tile, rounding_bound};
 
 /// Rows in groups of 24: for each column, the 24 rows' numbers. A register tile takes a third of one group as rows and half of
 /// another as columns.
@@ -59,7 +59,9 @@ impl FloatScreen {
                 let sums = unsafe { multiply(rows, columns, self.depth) };
                 for (i, (&row_floor, sums)) in (i..).zip(row_floor.iter().zip(&sums)) {
                     // SAFETY: every arm64 machine has NEON.
-                    unsafe { collect_hits(sums, row_floor, column_floor, (i, j), hits) };
+                    unsafe {
+                        collect_hits(sums, row_floor, column_floor, Corner { row: i, column: j }, hits)
+                    };
                 }
             }
         }
@@ -99,14 +101,14 @@ unsafe fn multiply(rows: &[f32], columns: &[f32], depth: usize) -> [[float32x4_t
     sums
 }
 
-/// Appends the pairs of a row of sums, at row `i` and from column `j` on, that reach the floor of their row or of their column;
-/// behind the last floor there are no pairs.
+/// Appends the pairs of a row of sums that reach the floor of their row or of their column; columns without a floor are
+/// padding. `corner`: the position of the first sum in the tile.
 #[target_feature(enable = "neon")]
 fn collect_hits(
     sums: &[float32x4_t; VECTORS],
     row_floor: f32,
     column_floor: &[f32],
-    (i, j): (usize, usize),
+    corner: Corner,
     hits: &mut Vec<Hit>,
 ) {
     if let Ok(column_floor) = <&[f32; COLUMNS]>::try_from(column_floor) {
@@ -125,9 +127,9 @@ fn collect_hits(
         // SAFETY: space for four.
         unsafe { vst1q_f32(scores.as_mut_ptr(), sum) };
     }
-    for (j, (&score, &floor)) in (j..).zip(scores.iter().zip(column_floor)) {
+    for (j, (&score, &floor)) in (corner.column..).zip(scores.iter().zip(column_floor)) {
         if score >= floor.min(row_floor) {
-            hits.push(Hit { i: i as u32, j: j as u32, score });
+            hits.push(Hit { i: corner.row as u32, j: j as u32, score });
         }
     }
 }

@@ -1,6 +1,6 @@
-//! `a · b + c` rounded once, on machines that have an instruction for it and on those that have none.
+//! `a · b + c` rounded once, with or without an instruction for it.
 
-/// `a * b + c` rounded once: the machine's own instruction where every machine of its kind has it.
+/// `a * b + c` rounded once, by the instruction that every machine of this architecture has.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 pub(super) fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
@@ -15,9 +15,10 @@ pub(super) fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
 #[cfg(not(target_arch = "aarch64"))]
 #[inline(always)]
 pub(super) fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
-    let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+    let product = f64::from(a) * f64::from(b);
+    let c = f64::from(c);
     let sum = product + c;
-    // What the sum lost, exactly (Knuth's two-sum).
+    // The rounding error of the sum, exactly (Knuth's two-sum).
     let of_c = sum - product;
     let lost = (product - (sum - of_c)) + (c - of_c);
     let bits = sum.to_bits();
@@ -34,7 +35,8 @@ mod tests {
     use super::*;
 
     fn same(a: f32, b: f32, c: f32) -> bool {
-        let (found, expected) = (multiply_add(a, b, c), a.mul_add(b, c));
+        let found = multiply_add(a, b, c);
+        let expected = a.mul_add(b, c);
         found.to_bits() == expected.to_bits() || (found.is_nan() && expected.is_nan())
     }
 
@@ -42,7 +44,9 @@ mod tests {
     fn a_sum_that_would_be_rounded_twice_is_rounded_once() {
         let ulp = 2f32.powi(-23);
         // c + 2⁻²⁴ - 2⁻⁷⁰ lies just below the middle of two floats; double precision loses 2⁻⁷⁰ and sees the middle.
-        let (a, b, c) = (1.0 + ulp, (1.0 - ulp) * ulp / 2.0, 1.0 + ulp);
+        let a = 1.0 + ulp;
+        let b = (1.0 - ulp) * ulp / 2.0;
+        let c = 1.0 + ulp;
         assert_eq!(multiply_add(a, b, c), c);
         assert_eq!(multiply_add(-a, b, -c), -c);
         assert_eq!((f64::from(a) * f64::from(b) + f64::from(c)) as f32, c + ulp);

@@ -1,22 +1,22 @@
 //! General matrix products on one thread, by the kernels of the `gemm` crates, chosen by level.
 //!
-//! Left to themselves these crates ask the machine. They also cut sums by the sizes of its caches, so that products of more
+//! By default these crates detect the machine themselves. They also split sums by the sizes of its caches, so that products of more
 //! than 64 rows or columns may differ in their last bits between machines, even of one level.
 
 use gemm_common::Parallelism;
 
 use crate::level::Level;
 
-/// Where the numbers of a matrix are in a slice.
+/// The positions of a matrix in a slice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layout {
     /// Rows.
     pub rows: usize,
     /// Columns.
     pub columns: usize,
-    /// How far apart rows are.
+    /// The distance between rows.
     pub row_stride: usize,
-    /// How far apart columns are.
+    /// The distance between columns.
     pub column_stride: usize,
 }
 
@@ -26,7 +26,7 @@ impl Layout {
         Layout { rows, columns, row_stride: columns, column_stride: 1 }
     }
 
-    /// Rows become columns.
+    /// The layout of the transposed matrix.
     pub fn transposed(self) -> Layout {
         Layout {
             rows: self.columns,
@@ -36,12 +36,12 @@ impl Layout {
         }
     }
 
-    /// Some of the columns.
+    /// The first `columns` columns.
     pub fn with_columns(self, columns: usize) -> Layout {
         Layout { columns, ..self }
     }
 
-    /// Numbers from the first to behind the last.
+    /// The length of the slice that the matrix needs.
     fn len(self) -> usize {
         if self.rows == 0 || self.columns == 0 {
             return 0;
@@ -49,25 +49,25 @@ impl Layout {
         (self.rows - 1) * self.row_stride + (self.columns - 1) * self.column_stride + 1
     }
 
-    /// Whether no two places are the same.
+    /// Whether no two elements share a position.
     fn is_injective(self) -> bool {
         if self.rows <= 1 && self.columns <= 1 || self.rows == 0 || self.columns == 0 {
             return true;
         }
-        let (near, far) = match self.column_stride <= self.row_stride {
-            true => ((self.columns, self.column_stride), self.row_stride),
-            false => ((self.rows, self.row_stride), self.column_stride),
-        };
-        near.1 > 0 && far >= near.0 * near.1
+        if self.column_stride <= self.row_stride {
+            self.column_stride > 0 && self.row_stride >= self.columns * self.column_stride
+        } else {
+            self.row_stride > 0 && self.column_stride >= self.rows * self.row_stride
+        }
     }
 }
 
-/// Whether a product replaces what is there or is added to it.
+/// Whether a product replaces the contents of its output or is added to them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sum {
-    /// It replaces.
+    /// Replace the contents.
     Replace,
-    /// It is added.
+    /// Add to the contents.
     Add,
 }
 
@@ -77,34 +77,80 @@ pub trait Number: Copy + private::Kernels {}
 impl Number for f32 {}
 impl Number for f64 {}
 
-/// `out = a · b`, or `out += a · b`, by the instructions of `level`. Matrices are slices with their layouts.
-pub fn multiply<T: Number>(
+/// A matrix in a slice.
+#[derive(Clone, Copy)]
+pub struct MatrixRef<'a, T> {
+    /// The slice.
+    pub values: &'a [T],
+    /// The positions in it.
+    pub layout: Layout,
+}
+
+impl<'a, T> From<(&'a [T], Layout)> for MatrixRef<'a, T> {
+    fn from((values, layout): (&'a [T], Layout)) -> MatrixRef<'a, T> {
+        MatrixRef { values, layout }
+    }
+}
+
+/// A matrix to be written to a slice.
+pub struct MatrixMut<'a, T> {
+    /// The slice.
+    pub values: &'a mut [T],
+    /// The positions in it.
+    pub layout: Layout,
+}
+
+impl<'a, T> From<(&'a mut [T], Layout)> for MatrixMut<'a, T> {
+    fn from((values, layout): (&'a mut [T], Layout)) -> MatrixMut<'a, T> {
+        MatrixMut { values, layout }
+    }
+}
+
+impl<'a, T> From<(&'a mut Vec<T>, Layout)> for MatrixMut<'a, T> {
+    fn from((values, layout): (&'a mut Vec<T>, Layout)) -> MatrixMut<'a, T> {
+        MatrixMut { values, layout }
+    }
+}
+
+/// `out = a · b`, or `out += a · b`, by the instructions of `level`.
+pub fn multiply<'a, T: Number + 'a>(
     level: Level,
-    (a, a_layout): (&[T], Layout),
-    (b, b_layout): (&[T], Layout),
+    a: impl Into<MatrixRef<'a, T>>,
+    b: impl Into<MatrixRef<'a, T>>,
     sum: Sum,
-    (out, out_layout): (&mut [T], Layout),
+    out: impl Into<MatrixMut<'a, T>>,
 ) {
-    let (m, k, n) = (a_layout.rows, a_layout.columns, b_layout.columns);
-    assert!(b_layout.rows == k && (out_layout.rows, out_layout.columns) == (m, n), "shapes disagree");
-    assert!(a.len() >= a_layout.len() && b.len() >= b_layout.len(), "a factor leaves its slice");
-    assert!(out.len() >= out_layout.len() && out_layout.is_injective(), "the product leaves its slice");
+    let a = a.into();
+    let b = b.into();
+    let out = out.into();
+    let m = a.layout.rows;
+    let k = a.layout.columns;
+    let n = b.layout.columns;
+    assert!(b.layout.rows == k && out.layout.rows == m && out.layout.columns == n, "shapes disagree");
+    assert!(
+        a.values.len() >= a.layout.len() && b.values.len() >= b.layout.len(),
+        "a factor leaves its slice"
+    );
+    assert!(
+        out.values.len() >= out.layout.len() && out.layout.is_injective(),
+        "the product leaves its slice"
+    );
     let arguments = private::Arguments {
         sizes: (m, n, k),
-        out: out.as_mut_ptr(),
-        out_strides: strides(out_layout),
+        out: out.values.as_mut_ptr(),
+        out_strides: strides(out.layout),
         sum,
-        a: a.as_ptr(),
-        a_strides: strides(a_layout),
-        b: b.as_ptr(),
-        b_strides: strides(b_layout),
+        a: a.values.as_ptr(),
+        a_strides: strides(a.layout),
+        b: b.values.as_ptr(),
+        b_strides: strides(b.layout),
     };
     // SAFETY: all three matrices lie inside their slices, as just checked, and `out` is borrowed mutably, so it overlaps
     // neither factor; the machine has the instructions of every `Level` there is.
     unsafe { T::gemm(level, &arguments) }
 }
 
-/// Of columns and rows.
+/// The strides of columns and rows.
 fn strides(layout: Layout) -> (isize, isize) {
     (layout.column_stride as isize, layout.row_stride as isize)
 }
@@ -117,7 +163,7 @@ mod private {
     #[cfg(target_arch = "x86_64")]
     use crate::level::Instructions;
 
-    /// What the `gemm` crates are given.
+    /// The arguments of the `gemm` crates.
     pub struct Arguments<T> {
         pub sizes: (usize, usize, usize),
         pub out: *mut T,
@@ -187,7 +233,7 @@ mod private {
                 #[cfg(target_arch = "x86_64")]
                 unsafe fn gemm(level: Level, arguments: &Arguments<$type>) {
                     type Wide = $type;
-                    // SAFETY: as the caller guarantees; the tokens say that the machine has the instructions.
+                    // SAFETY: as the caller guarantees; the tokens prove that the machine has the instructions.
                     unsafe {
                         if level.instructions() == Instructions::Avx512
                             && let Some(simd) = <V4 as MixedSimd<Wide, Wide, Wide, Wide>>::try_new()
@@ -258,7 +304,7 @@ mod tests {
     use crate::random::Stream;
 
     /// The three loops of the definition, in double precision.
-    fn naive(a: &[f64], b: &[f64], (m, k, n): (usize, usize, usize)) -> Vec<f64> {
+    fn naive(a: &[f64], b: &[f64], m: usize, k: usize, n: usize) -> Vec<f64> {
         let cell = |i: usize, j: usize| (0..k).map(|p| a[i * k + p] * b[p * n + j]).sum();
         (0..m * n).map(|at| cell(at / n, at % n)).collect()
     }
@@ -284,9 +330,11 @@ mod tests {
             let draw = |label: u64, count: usize| -> Vec<f32> {
                 (0..count).map(|i| stream.branch(label).normal(i as u64)).collect()
             };
-            let (a, b, before) = (draw(0, m * k), draw(1, k * n), draw(2, m * n));
+            let a = draw(0, m * k);
+            let b = draw(1, k * n);
+            let before = draw(2, m * n);
             let wide = |values: &[f32]| -> Vec<f64> { values.iter().map(|&v| f64::from(v)).collect() };
-            let expected = naive(&wide(&a), &wide(&b), (m, k, n));
+            let expected = naive(&wide(&a), &wide(&b), m, k, n);
             let sides = [
                 (a.clone(), Layout::by_rows(m, k)),
                 (transpose(&a, m, k), Layout::by_rows(k, m).transposed()),
@@ -302,11 +350,15 @@ mod tests {
                     for sum in [Sum::Replace, Sum::Add] {
                         let there = if sum == Sum::Add { 1.0 } else { 0.0 };
                         let mut out = before.clone();
-                        let into = (&mut out[..], Layout::by_rows(m, n));
-                        multiply(level, (a, *a_layout), (b, *b_layout), sum, into);
+                        let into = MatrixMut { values: &mut out, layout: Layout::by_rows(m, n) };
+                        let left = MatrixRef { values: a, layout: *a_layout };
+                        let right = MatrixRef { values: b, layout: *b_layout };
+                        multiply(level, left, right, sum, into);
                         let mut double = wide(&before);
-                        let into = (&mut double[..], Layout::by_rows(m, n));
-                        multiply(level, (&wide(a), *a_layout), (&wide(b), *b_layout), sum, into);
+                        let into = MatrixMut { values: &mut double, layout: Layout::by_rows(m, n) };
+                        let left = MatrixRef { values: &wide(a), layout: *a_layout };
+                        let right = MatrixRef { values: &wide(b), layout: *b_layout };
+                        multiply(level, left, right, sum, into);
                         for i in 0..m * n {
                             let expected = expected[i] + there * f64::from(before[i]);
                             let near = 1e-5 * (k as f64).sqrt() * 4.0;
@@ -322,11 +374,15 @@ mod tests {
     #[test]
     fn a_product_into_a_part_of_a_matrix_leaves_the_rest_alone() {
         for level in Level::available() {
-            let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
+            let a = [1.0, 2.0, 3.0, 4.0];
+            let b = [5.0, 6.0, 7.0, 8.0];
             let square = Layout::by_rows(2, 2);
             let mut out = [-1.0f64; 8];
             let part = Layout { row_stride: 4, ..square };
-            multiply(level, (&a, square), (&b, square), Sum::Replace, (&mut out[1..], part));
+            let left = MatrixRef { values: &a, layout: square };
+            let right = MatrixRef { values: &b, layout: square };
+            let into = MatrixMut { values: &mut out[1..], layout: part };
+            multiply(level, left, right, Sum::Replace, into);
             assert_eq!(out, [-1.0, 19.0, 22.0, -1.0, -1.0, 43.0, 50.0, -1.0], "{level}");
         }
     }
@@ -336,18 +392,18 @@ mod tests {
         let mut out = [1f32; 6];
         multiply(
             Level::current(),
-            (&[], Layout::by_rows(2, 0)),
-            (&[], Layout::by_rows(0, 3)),
+            MatrixRef { values: &[], layout: Layout::by_rows(2, 0) },
+            MatrixRef { values: &[], layout: Layout::by_rows(0, 3) },
             Sum::Replace,
-            (&mut out, Layout::by_rows(2, 3)),
+            (&mut out[..], Layout::by_rows(2, 3)),
         );
         assert_eq!(out, [0.0; 6]);
         multiply(
             Level::current(),
-            (&[1f32; 4], Layout::by_rows(2, 2)),
-            (&[], Layout::by_rows(2, 0)),
+            MatrixRef { values: &[1f32; 4], layout: Layout::by_rows(2, 2) },
+            MatrixRef { values: &[], layout: Layout::by_rows(2, 0) },
             Sum::Add,
-            (&mut [], Layout::by_rows(2, 0)),
+            MatrixMut { values: &mut [], layout: Layout::by_rows(2, 0) },
         );
     }
 
@@ -357,10 +413,10 @@ mod tests {
         let square = Layout::by_rows(2, 2);
         multiply(
             Level::PLAIN,
-            (&[0f32; 3], square),
-            (&[0f32; 4], square),
+            MatrixRef { values: &[0f32; 3], layout: square },
+            MatrixRef { values: &[0f32; 4], layout: square },
             Sum::Replace,
-            (&mut [0f32; 4], square),
+            MatrixMut { values: &mut [0f32; 4], layout: square },
         );
     }
 }

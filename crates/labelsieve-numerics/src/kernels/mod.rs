@@ -1,7 +1,7 @@
-//! The few loops where the time goes, written for the machine's vector units.
+//! The hot loops, written for the vector units of the machine.
 //!
-//! Everything here is a plain function of slices. [`dot`] defines the similarity of two rows for the whole crate:
-//! faster products only *screen*, and whatever they let through is measured again with [`dot`].
+//! All functions take plain slices. [`dot`] defines the similarity of two rows for the whole crate:
+//! faster products only *screen*, and pairs that pass are measured again with [`dot`].
 
 mod aligned;
 mod dot;
@@ -22,17 +22,16 @@ pub use thin::{BLOCK, COLUMNS, add_gradients, thin_product};
 
 use crate::level::Level;
 
-/// Compiles a function three times, for plain x86-64, AVX2 and AVX-512. The function that comes out takes the level to use as
-/// a further argument, its first. The loops inside are ordinary ones that the compiler turns into vector instructions;
-/// products and sums stay rounded one by one, so all three give the same bits. What the function calls must be
-/// `#[inline(always)]`.
+/// Compiles a function three times, for plain x86-64, AVX2 and AVX-512. The resulting function takes the level as an additional
+/// first argument. Its loops are ordinary ones that the compiler vectorises; products and sums are rounded separately, so all
+/// three versions give the same bits. The functions it calls must be `#[inline(always)]`.
 #[macro_export]
 macro_rules! for_this_machine {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block) => {
         $(#[$meta])*
         #[cfg_attr(
             not(target_arch = "x86_64"),
-            expect(unused_variables, reason = "elsewhere the compiler has all instructions anyway")
+            expect(unused_variables, reason = "elsewhere the compiler may use all instructions anyway")
         )]
         $vis fn $name(level: $crate::level::Level, $($arg: $type),*) {
             #[inline(always)]
@@ -102,13 +101,13 @@ for_this_machine! {
     }
 }
 
-/// [`add_scaled_at`] the level of this process.
+/// [`add_scaled_at`] with the level of this process.
 #[inline]
 pub fn add_scaled(out: &mut [f32], weight: f32, row: &[f32]) {
     add_scaled_at(Level::current(), out, weight, row);
 }
 
-/// [`add_at`] the level of this process.
+/// [`add_at`] with the level of this process.
 #[inline]
 pub fn add(out: &mut [f32], row: &[f32]) {
     add_at(Level::current(), out, row);
@@ -125,7 +124,8 @@ mod tests {
         let draw =
             |label: u64, n: u64| -> Vec<f32> { (0..n).map(|i| stream.branch(label).normal(i)).collect() };
         for n in 0..70 {
-            let (start, row) = (draw(0, n), draw(1, n));
+            let start = draw(0, n);
+            let row = draw(1, n);
             let sum: Vec<f32> = start.iter().zip(&row).map(|(o, r)| o + r).collect();
             let scaled: Vec<f32> = start.iter().zip(&row).map(|(o, r)| o + 0.3 * r).collect();
             for level in Level::available() {

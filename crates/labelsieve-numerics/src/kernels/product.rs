@@ -1,22 +1,19 @@
-//! The three matrix products of the crate, on one thread; the callers split the rows among threads.
+//! The three matrix products of the crate, on one thread; callers split the rows among threads.
 
-use super::matrix::{Layout, Sum, multiply};
+use super::matrix::{Layout, MatrixMut, MatrixRef, Sum, multiply};
 use crate::level::Level;
 
 /// `out = a · b` for row-major `a` (n×d), `b` (d×m) and `out` (n×m).
 pub fn product(a: &[f32], b: &[f32], out: &mut [f32], d: usize, m: usize) {
     let n = out.len() / m;
-    let (a, b) = ((a, exactly(a, n, d)), (b, exactly(b, d, m)));
-    let into = exactly(out, n, m);
-    multiply(Level::current(), a, b, Sum::Replace, (out, into));
+    multiply(Level::current(), by_rows(a, n, d), by_rows(b, d, m), Sum::Replace, by_rows_mut(out, n, m));
 }
 
 /// `out += aᵀ · b` for row-major `a` (n×d), `b` (n×m) and `out` (d×m).
 pub fn add_transposed_product(a: &[f32], b: &[f32], out: &mut [f32], d: usize, m: usize) {
     let n = b.len() / m;
-    let (a, b) = ((a, exactly(a, n, d).transposed()), (b, exactly(b, n, m)));
-    let into = exactly(out, d, m);
-    multiply(Level::current(), a, b, Sum::Add, (out, into));
+    let a = transposed(by_rows(a, n, d));
+    multiply(Level::current(), a, by_rows(b, n, m), Sum::Add, by_rows_mut(out, d, m));
 }
 
 /// `out = a · bᵀ` for row-major `a` (n×d), `b` (m×d) and `out` (n×m).
@@ -26,16 +23,26 @@ pub fn product_with_transposed(a: &[f32], b: &[f32], out: &mut [f32], d: usize) 
 
 /// [`product_with_transposed`] by the instructions of `level`.
 pub(super) fn product_with_transposed_at(level: Level, a: &[f32], b: &[f32], out: &mut [f32], d: usize) {
-    let (n, m) = (a.len() / d, b.len() / d);
-    let (a, b) = ((a, exactly(a, n, d)), (b, exactly(b, m, d).transposed()));
-    let into = exactly(out, n, m);
-    multiply(level, a, b, Sum::Replace, (out, into));
+    let n = a.len() / d;
+    let m = b.len() / d;
+    let b = transposed(by_rows(b, m, d));
+    multiply(level, by_rows(a, n, d), b, Sum::Replace, by_rows_mut(out, n, m));
 }
 
-/// The layout of a matrix that fills its slice.
-fn exactly(values: &[f32], rows: usize, columns: usize) -> Layout {
+/// A row-major matrix that fills its slice.
+fn by_rows(values: &[f32], rows: usize, columns: usize) -> MatrixRef<'_, f32> {
     assert_eq!(values.len(), rows * columns, "shapes disagree");
-    Layout::by_rows(rows, columns)
+    MatrixRef { values, layout: Layout::by_rows(rows, columns) }
+}
+
+/// As [`by_rows`], to be written.
+fn by_rows_mut(values: &mut [f32], rows: usize, columns: usize) -> MatrixMut<'_, f32> {
+    assert_eq!(values.len(), rows * columns, "shapes disagree");
+    MatrixMut { values, layout: Layout::by_rows(rows, columns) }
+}
+
+fn transposed(matrix: MatrixRef<'_, f32>) -> MatrixRef<'_, f32> {
+    MatrixRef { layout: matrix.layout.transposed(), ..matrix }
 }
 
 #[cfg(test)]

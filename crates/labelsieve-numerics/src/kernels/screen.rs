@@ -1,4 +1,4 @@
-//! Blocks of similarities with a known error, for finding the few pairs that deserve an exact look.
+//! Blocks of similarities with a known error, for finding the few pairs to measure exactly.
 //!
 //! Neighbour search needs the similarity of every pair but keeps only the best fifty of each row. A [`Screen`]
 //! multiplies blocks of rows as fast as the machine can, up to an error bound it guarantees, and reports the pairs that
@@ -13,7 +13,7 @@ use super::for_this_machine;
 use super::product::product_with_transposed_at;
 use crate::level::Level;
 
-/// Rows one after the other, none longer than 1 by more than a hundredth: sums of integers have room for twice that.
+/// Rows one after the other, of length at most 1.01: the integer sums would overflow beyond twice that.
 #[derive(Clone, Copy)]
 pub struct RowSlice<'a> {
     /// The numbers, row after row.
@@ -39,7 +39,7 @@ impl<'a> RowSlice<'a> {
     }
 }
 
-/// A pair that may be close: rows `i` and `j` counted from the start of the tile's ranges, and their score.
+/// A pair that may be close: rows `i` and `j`, counted from the start of the tile's ranges, and their score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
     /// Row.
@@ -50,19 +50,26 @@ pub struct Hit {
     pub score: f32,
 }
 
-/// One block of the similarity matrix: rows × columns, with the least score of interest for each.
+/// The position of a register tile in its [`Tile`].
+#[derive(Clone, Copy)]
+pub(super) struct Corner {
+    pub row: usize,
+    pub column: usize,
+}
+
+/// One block of the similarity matrix: rows × columns, with the lowest score of interest for each.
 pub struct Tile<'a> {
     /// Rows of the tile.
     pub rows: Range<usize>,
     /// Columns of the tile.
     pub columns: Range<usize>,
-    /// The similarity from which a pair interests each row.
+    /// The lowest score of interest for each row.
     pub row_floor: &'a [f32],
-    /// The same for each column.
+    /// The lowest score of interest for each column.
     pub column_floor: &'a [f32],
 }
 
-/// Rows prepared for blocked products, in the fastest form that a level has.
+/// Rows prepared for blocked products, in the fastest form of a level.
 pub enum Screen<'a> {
     /// Products in 16-bit integers, faster than `f32` (AVX2, AVX-512).
     FixedPoint(FixedPointScreen),
@@ -114,9 +121,11 @@ pub fn rounding_bound(dim: usize) -> f32 {
 }
 
 fn plain_hits(level: Level, rows: RowSlice, tile: &Tile, scratch: &mut Vec<f32>, hits: &mut Vec<Hit>) {
-    let (n, m) = (tile.rows.len(), tile.columns.len());
+    let n = tile.rows.len();
+    let m = tile.columns.len();
     scratch.resize(n * m, 0.0);
-    let (a, b) = (rows.block(tile.rows.clone()), rows.block(tile.columns.clone()));
+    let a = rows.block(tile.rows.clone());
+    let b = rows.block(tile.columns.clone());
     product_with_transposed_at(level, a, b, scratch, rows.dim);
     for (i, (scores, &row_floor)) in scratch.chunks_exact(m).zip(tile.row_floor).enumerate() {
         scan_row(level, i, scores, row_floor, tile.column_floor, hits);
@@ -124,7 +133,7 @@ fn plain_hits(level: Level, rows: RowSlice, tile: &Tile, scratch: &mut Vec<f32>,
 }
 
 for_this_machine! {
-/// Most stretches of 16 scores hold nothing of interest: one comparison of the whole stretch says so.
+/// Appends the hits of a row. Most stretches of 16 scores have none, so each is first tested as a whole.
 fn scan_row(i: usize, scores: &[f32], row_floor: f32, column_floor: &[f32], hits: &mut Vec<Hit>) {
     const STRETCH: usize = 16;
     for (start, (scores, floors)) in
@@ -181,7 +190,8 @@ mod tests {
         }
         for i in rows.clone() {
             for j in columns.clone() {
-                let (i_tile, j_tile) = (i - rows.start, j - columns.start);
+                let i_tile = i - rows.start;
+                let j_tile = j - columns.start;
                 let exact = dot(row(i), row(j));
                 let floor = row_floor[i_tile].min(column_floor[j_tile]);
                 match found[i_tile * columns.len() + j_tile] {

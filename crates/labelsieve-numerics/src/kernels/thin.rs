@@ -1,10 +1,10 @@
-//! The two products of the network's training: N×d with only sixteen columns on the other side.
+//! The two matrix products of training: N×d with only sixteen columns on the other side.
 //!
-//! A general matrix product is made for wide operands. Forwards, one or two vector registers hold a whole row of the narrow one, and
-//! the sums of many rows stay in registers. Backwards, three of four gradients are zero (half of the units sit out, half of the rest
-//! are cut off by their ReLU), so the rows that count are listed per unit, and the sums of a stretch of columns stay in registers
-//! while the list is run through. Every sum runs over its terms in order, each added with one rounding (fused), so all levels give
-//! the same bits.
+//! A general matrix product is made for wide operands. In the forward pass, one or two vector registers hold a whole row of the
+//! narrow operand, and the sums of many rows stay in registers. In the backward pass, three of four gradients are zero (dropout
+//! zeroes half of the units, the ReLU half of the rest), so the rows with gradients are listed per unit, and the sums of a
+//! stretch of columns stay in registers for the length of the list. Every sum adds its terms in order with one rounding each
+//! (fused), so all levels give the same bits.
 
 use super::fused::multiply_add;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -14,11 +14,11 @@ use crate::level::Level;
 /// Columns of the narrow side: the network's hidden units.
 pub const COLUMNS: usize = 16;
 
-/// Rows to be handed to the products at a time: their numbers stay in the second-level cache.
+/// Rows per call of the products: their numbers stay in the second-level cache.
 pub const BLOCK: usize = 64;
 
-/// `out = x · weights` for row-major `x` (n×d), `weights` (d×16) and `out` (n×16). Meanwhile `ahead`, which is needed next, is
-/// fetched into the cache; it may be empty.
+/// `out = x · weights` for row-major `x` (n×d), `weights` (d×16) and `out` (n×16). `ahead`, which is needed next, is
+/// prefetched meanwhile; it may be empty.
 pub fn thin_product(level: Level, x: &[f32], weights: &[f32], out: &mut [f32], d: usize, ahead: &[f32]) {
     let n = out.len() / COLUMNS;
     assert!(x.len() == n * d && weights.len() == d * COLUMNS && out.len() == n * COLUMNS, "shapes disagree");
@@ -37,7 +37,7 @@ pub fn thin_product(level: Level, x: &[f32], weights: &[f32], out: &mut [f32], d
 }
 
 /// `out += gradientsᵀ · x` for at most [`BLOCK`] rows `x` of d numbers, `gradients` (n×16), most of them zero, and `out` (16×d).
-/// What is zero adds nothing, not even a sign.
+/// Zero gradients add nothing, not even a sign.
 pub fn add_gradients(level: Level, x: &[&[f32]], gradients: &[f32], out: &mut [f32], d: usize) {
     assert!(
         x.len() <= BLOCK && gradients.len() == x.len() * COLUMNS && out.len() == d * COLUMNS,
@@ -78,26 +78,27 @@ fn plain_add_gradients(x: &[&[f32]], gradients: &[f32], out: &mut [f32], d: usiz
     }
 }
 
-/// For each unit the rows whose gradient is not zero.
+/// The rows with a nonzero gradient, by unit.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-struct Lists {
+struct NonzeroRows {
     rows: [[u8; BLOCK]; COLUMNS],
     lengths: [usize; COLUMNS],
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-impl Lists {
-    /// Written without branches: which gradients are zero cannot be guessed.
+impl NonzeroRows {
+    /// Branch-free, since zeros are unpredictable.
     #[inline(always)]
-    fn new(gradients: &[f32]) -> Lists {
-        let (mut rows, mut lengths) = ([[0u8; BLOCK]; COLUMNS], [0usize; COLUMNS]);
+    fn new(gradients: &[f32]) -> NonzeroRows {
+        let mut rows = [[0u8; BLOCK]; COLUMNS];
+        let mut lengths = [0usize; COLUMNS];
         for (r, gradients) in gradients.as_chunks::<COLUMNS>().0.iter().enumerate() {
             for u in 0..COLUMNS {
                 rows[u][lengths[u] % BLOCK] = r as u8;
                 lengths[u] += usize::from(gradients[u] != 0.0);
             }
         }
-        Lists { rows, lengths }
+        NonzeroRows { rows, lengths }
     }
 
     #[inline(always)]
@@ -113,9 +114,9 @@ fn add_row(sums: &mut [f32; COLUMNS], x: f32, row: &[f32; COLUMNS]) {
     }
 }
 
-/// Both products in the vectors of the module around it, which has
-/// `Row`: sixteen numbers; `zero`, `load`, `store` and `add_scaled` for it; `ROWS`: rows whose sums are held in registers at a
-/// time; `STRETCH`: sixteens of columns whose sums are, likewise; `fetch`, which brings a line into the cache.
+/// Both products in the vectors of the surrounding module. It defines `Row`: sixteen numbers, with `zero`, `load`, `store` and
+/// `add_scaled`; `ROWS`: rows whose sums are held in registers at a time; `STRETCH`: likewise, groups of sixteen columns; and
+/// `fetch`, which prefetches a cache line.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! products {
     ($features:literal) => {
@@ -177,21 +178,21 @@ macro_rules! products {
         /// Needs the instructions of this module; `x` has at most [`BLOCK`] rows of d, `gradients` as many of 16, and `out` is 16×d.
         #[target_feature(enable = $features)]
         pub unsafe fn add_gradients(x: &[&[f32]], gradients: &[f32], out: &mut [f32], d: usize) {
-            let lists = Lists::new(gradients);
+            let nonzero = NonzeroRows::new(gradients);
             let mut from = 0;
             // SAFETY: the columns asked for end at d at most, as the loops' bounds say.
             unsafe {
                 while from + STRETCH * COLUMNS <= d {
-                    add_stretch::<STRETCH>(x, gradients, &lists, out, d, from);
+                    add_stretch::<STRETCH>(x, gradients, &nonzero, out, d, from);
                     from += STRETCH * COLUMNS;
                 }
                 while from + COLUMNS <= d {
-                    add_stretch::<1>(x, gradients, &lists, out, d, from);
+                    add_stretch::<1>(x, gradients, &nonzero, out, d, from);
                     from += COLUMNS;
                 }
             }
             for (u, out) in out.chunks_exact_mut(d.max(1)).enumerate() {
-                for &r in lists.of(u) {
+                for &r in nonzero.of(u) {
                     let r = usize::from(r);
                     let gradient = gradients[r * COLUMNS + u];
                     for (sum, &x) in out[from..].iter_mut().zip(&x[r][from..]) {
@@ -204,12 +205,12 @@ macro_rules! products {
         /// The sums of S sixteens of columns, from column `from` on.
         ///
         /// # Safety
-        /// As for [`add_gradients`], with from + 16 S columns in each row; `lists` are those of `gradients`.
+        /// As for [`add_gradients`], with from + 16 S columns in each row; `nonzero` lists those of `gradients`.
         #[target_feature(enable = $features)]
         unsafe fn add_stretch<const S: usize>(
             x: &[&[f32]],
             gradients: &[f32],
-            lists: &Lists,
+            nonzero: &NonzeroRows,
             out: &mut [f32],
             d: usize,
             from: usize,
@@ -220,7 +221,7 @@ macro_rules! products {
                 unsafe {
                     let out = out.as_mut_ptr().add(u * d + from);
                     let mut sums: [Row; S] = std::array::from_fn(|s| load(out.add(s * COLUMNS)));
-                    for &r in lists.of(u) {
+                    for &r in nonzero.of(u) {
                         let r = usize::from(r);
                         let x = x.get_unchecked(r).as_ptr().add(from);
                         let gradient = *gradients.get_unchecked(r * COLUMNS + u);
@@ -241,7 +242,7 @@ macro_rules! products {
 mod avx512 {
     use std::arch::x86_64::*;
 
-    use super::{COLUMNS, Lists};
+    use super::{COLUMNS, NonzeroRows};
 
     type Row = __m512;
     const ROWS: usize = 12;
@@ -290,7 +291,7 @@ mod avx512 {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::{COLUMNS, Lists};
+    use super::{COLUMNS, NonzeroRows};
 
     type Row = [__m256; 2];
     const ROWS: usize = 6;
@@ -343,7 +344,7 @@ mod avx2 {
 mod neon {
     use std::arch::aarch64::*;
 
-    use super::{COLUMNS, Lists};
+    use super::{COLUMNS, NonzeroRows};
 
     type Row = [float32x4_t; 4];
     const ROWS: usize = 6;
@@ -351,7 +352,7 @@ mod neon {
 
     products!("neon");
 
-    /// Left to the processor: there is no stable intrinsic for it.
+    /// Does nothing: there is no stable intrinsic for prefetching.
     #[inline]
     fn fetch(_line: *const f32) {}
 
@@ -419,7 +420,8 @@ mod tests {
         };
         for (n, d) in [(0, 3), (1, 1), (5, 7), (12, 24), (13, 33), (50, 64), (63, 130), (64, 512), (31, 257)]
         {
-            let (x, weights) = (numbers(n * d, 1), numbers(d * COLUMNS, 2));
+            let x = numbers(n * d, 1);
+            let weights = numbers(d * COLUMNS, 2);
             let rows: Vec<&[f32]> = x.chunks_exact(d).collect();
             // Most gradients are zero, of either sign; the sums start with what is there.
             let keep =
@@ -447,13 +449,15 @@ mod tests {
 
     #[test]
     fn blocks_of_rows_add_up_as_if_they_were_one() {
-        let (n, d) = (BLOCK, 40);
+        let n = BLOCK;
+        let d = 40;
         let stream = Stream::new(2);
         let x: Vec<f32> = (0..n * d).map(|i| stream.normal(i as u64)).collect();
         let rows: Vec<&[f32]> = x.chunks_exact(d).collect();
         let gradients: Vec<f32> = (0..n * COLUMNS).map(|i| stream.normal(i as u64).max(0.0)).collect();
         for level in Level::available() {
-            let (mut whole, mut parts) = (vec![0f32; d * COLUMNS], vec![0f32; d * COLUMNS]);
+            let mut whole = vec![0f32; d * COLUMNS];
+            let mut parts = vec![0f32; d * COLUMNS];
             add_gradients(level, &rows, &gradients, &mut whole, d);
             add_gradients(level, &rows[..11], &gradients[..11 * COLUMNS], &mut parts, d);
             add_gradients(level, &rows[11..], &gradients[11 * COLUMNS..], &mut parts, d);

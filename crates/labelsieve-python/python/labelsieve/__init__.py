@@ -36,7 +36,6 @@ from ._files import (
 from ._graph import knn_graph
 from ._handoffs import CleanlabInputs, to_cleanlab, to_fiftyone
 from ._jobs import (
-    clean_files,
     embed_files,
     embed_text_files,
     evaluate_files,
@@ -45,6 +44,7 @@ from ._jobs import (
     merge_files,
     plan_files,
     predict_files,
+    score_files,
     train_files,
 )
 from ._label_studio import read_label_studio, to_label_studio
@@ -71,7 +71,6 @@ __all__ = [
     "SavedClassifier",
     "Table",
     "__version__",
-    "clean_files",
     "demo_data",
     "describe_device",
     "embed_files",
@@ -97,6 +96,7 @@ __all__ = [
     "read_truth",
     "relevance",
     "report",
+    "score_files",
     "set_num_threads",
     "to_cleanlab",
     "to_fiftyone",

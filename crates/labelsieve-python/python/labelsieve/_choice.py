@@ -14,8 +14,7 @@ Rule = Literal["phrase", "plural", "any-word", "substring"]
 #: How a file stores its texts.
 TextFormat = Literal["yfcc", "csv", "tsv", "jsonl", "parquet"]
 #: What is learned from features.
-ClassifierName = Literal["prototype", "attention", "cosine", "diffusion", "hallucination", "pmn"]
-DiffusedLabels = Literal["any", "own"]
+ClassifierName = Literal["prototype", "cosine"]
 #: Which classes compete while a network is fine-tuned.
 SoftmaxMode = Literal["joint", "separate"]
 #: What becomes of images of which none can be read.

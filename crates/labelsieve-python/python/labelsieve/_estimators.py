@@ -94,7 +94,7 @@ class _CleaningEstimator(BaseEstimator):
         return weights
 
     def to_table(self, ids: Any = None) -> Table:
-        """One row per example with its class, relevance and reasons, as ``labelsieve clean`` writes them.
+        """One row per example with its class, relevance and reasons, as ``labelsieve score`` writes them.
 
         ``ids`` names the examples; by default their row numbers.
         """
@@ -134,7 +134,7 @@ class Cleaner(_CleaningEstimator):
         One row for each base class that candidates of ``mixture`` and ``auto`` are compared with as well.
     random_state : int, RandomState, Generator or None, default 0
         The seed; None draws a new one in every ``fit``. A class's random numbers depend on the seed and the class's name,
-        not on which other classes there are, and equal those of ``labelsieve clean --seed``.
+        not on which other classes there are, and equal those of ``labelsieve score --seed``.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 def read_relevance(path: Path) -> Table:
-    """Reads what ``labelsieve clean`` wrote: ``id``, ``class``, ``relevance``, ``is_clean`` and the reasons.
+    """Reads what ``labelsieve score`` wrote: ``id``, ``class``, ``relevance``, ``is_clean`` and the reasons.
 
     ``path`` is the Parquet file, or a run directory that holds one. The reasons are ``matched_name``, ``best_clean``,
     ``best_clean_similarity`` and ``reciprocal_neighbours``; unknown values are None or NaN. A file that was made with

@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional, Union
 
 from . import _labelsieve
 from ._arrays import as_seed
-from ._choice import ClassifierName, DiffusedLabels, Method, OnEmpty, Rule, SoftmaxMode, StoredAs, TextFormat, as_choice
+from ._choice import ClassifierName, Method, OnEmpty, Rule, SoftmaxMode, StoredAs, TextFormat, as_choice
 from ._files import Path
 from ._progress import Progress, Stretches
 from ._relevance import _count, _number, as_device, check_base, method_json
@@ -157,8 +157,8 @@ def embed_files(
     Parameters
     ----------
     model : str, path or None
-        Network: ``"efficientnet-lite0"`` (also for None) or ``"tiny-resnet10"``, which are built in; a file (.safetensors) of
-        ``labelsieve pretrain`` or with the names of torchvision's ResNet-18 or -50; the folder of a vision transformer from
+        Network: ``"efficientnet-lite0"`` (also for None), which is built in; a file (.safetensors) of ``labelsieve pretrain``
+        or with the names of torchvision's ResNet-18 or -50; the folder of a vision transformer from
         the hub; or an .onnx file.
     images : path or paths
         Folders (one per class, or with a metadata file), .parquet files with image bytes, .tar files, image files, or
@@ -236,7 +236,7 @@ def embed_text_files(
 ) -> dict[str, Any]:
     """Turns class names into features of unit length, one row per class, as ``labelsieve embed-text`` does.
 
-    They are in the space of the photos that the same model embeds, for ``class_text`` of :func:`clean_files`.
+    They are in the space of the photos that the same model embeds, for ``class_text`` of :func:`score_files`.
 
     Parameters
     ----------
@@ -268,9 +268,9 @@ def embed_text_files(
     return _run(_labelsieve.embed_text_files, options, progress)
 
 
-def clean_files(
+def score_files(
     clean: Optional[Path],
-    noisy: Path,
+    pool: Path,
     output: Optional[Path] = None,
     *,
     class_text: Optional[Path] = None,
@@ -282,7 +282,7 @@ def clean_files(
     beta: float = 1.0,
     neighbours: Optional[int] = None,
     clean_labels: Optional[Path] = None,
-    noisy_labels: Optional[Path] = None,
+    pool_labels: Optional[Path] = None,
     embedding_column: Optional[str] = None,
     label_column: Optional[str] = None,
     id_column: Optional[str] = None,
@@ -298,15 +298,15 @@ def clean_files(
     dry_run: bool = False,
     progress: Progress = None,
 ) -> dict[str, Any]:
-    """Scores the relevance of every candidate to its class, from files to a file, as ``labelsieve clean`` does.
+    """Scores the relevance of every candidate to its class, from files to a file, as ``labelsieve score`` does.
 
     Finished classes are kept beside the output until all are done: the same call, or the same command, resumes a run
     that was killed.
 
     Parameters
     ----------
-    clean, noisy : paths
-        Clean examples with their classes, and noisy ones: .npz, .npy, .parquet or a clip-retrieval folder. Clean
+    clean, pool : paths
+        Clean examples with their classes, and candidates: .npz, .npy, .parquet or a clip-retrieval folder. Clean
         examples that are candidates of their own class, by id or by identical features, count once, as clean. With
         ``class_text``, ``clean`` may be None.
     output : path
@@ -317,14 +317,14 @@ def clean_files(
         What people decided about candidates (.parquet, .csv or .tsv with ``id``, ``class`` and ``decision``): accepted
         ones count as clean examples, rejected ones as known negatives.
     candidates : path, optional
-        Which noisy examples are candidates of which class, as :func:`match_files` writes it; by default the noisy
-        examples' own classes say so.
+        Which rows of the pool are candidates of which class, as :func:`match_files` writes it; by default the pool's
+        own classes say so.
     base : path, optional
         Base classes that ``mixture`` and ``auto`` compare candidates with, beside the other classes: the class weights of
         a network or classifier (.safetensors), or features with classes.
     method, lam, beta, neighbours
         As in :func:`labelsieve.relevance`.
-    clean_labels, noisy_labels : paths, optional
+    clean_labels, pool_labels : paths, optional
         Classes of the examples, for .npy: integers in .npy, or text with one class per line.
     embedding_column, label_column, id_column : str, optional
         Columns of Parquet files, where they are not the usual ones.
@@ -334,7 +334,7 @@ def clean_files(
         As in :func:`labelsieve.relevance`.
     plan, bin : path and int, optional
         Score only the classes of one bin, from 0, of a plan that :func:`plan_files` wrote. The output is a part for
-        :func:`merge_files`; ``noisy`` and ``candidates`` may hold the rows of the bin alone, in the same order.
+        :func:`merge_files`; ``pool`` and ``candidates`` may hold the rows of the bin alone, in the same order.
     shard : str or (int, int), optional
         Score only shard I of N, as ``"I/N"`` or ``(I, N)``, from 0: the same without a plan.
     neighbours_approximate : float, optional
@@ -353,19 +353,19 @@ def clean_files(
     Returns
     -------
     dict
-        What ``labelsieve clean --json`` prints: classes, candidates, their mean relevance, what was left out; of a part,
+        What ``labelsieve score --json`` prints: classes, candidates, their mean relevance, what was left out; of a part,
         ``part`` says which it is and whether it was complete already; with ``dry_run``, the estimate.
 
     Examples
     --------
     >>> import labelsieve, numpy as np, os, tempfile
     >>> folder, data = tempfile.mkdtemp(), labelsieve.demo_data(n_classes=3)
-    >>> for name, rows in {"clean": data.is_clean, "noisy": ~data.is_clean}.items():
+    >>> for name, rows in {"clean": data.is_clean, "pool": ~data.is_clean}.items():
     ...     np.savez(os.path.join(folder, name), features_all=data.X[rows], labels_all=data.y[rows])
-    >>> files = [os.path.join(folder, name) for name in ("clean.npz", "noisy.npz", "relevance.parquet")]
-    >>> labelsieve.clean_files(*files)["n_classes"]
+    >>> files = [os.path.join(folder, name) for name in ("clean.npz", "pool.npz", "relevance.parquet")]
+    >>> labelsieve.score_files(*files)["n_classes"]
     3
-    >>> labelsieve.clean_files(*files[:2], dry_run=True)["n_candidates"] == int((~data.is_clean).sum())
+    >>> labelsieve.score_files(*files[:2], dry_run=True)["n_candidates"] == int((~data.is_clean).sum())
     True
     """
     if (plan is None) != (bin is None):
@@ -379,10 +379,10 @@ def clean_files(
     if scratch is not None and memory is None:
         raise ValueError("scratch: expected none without memory, of which there is no limit then")
     check_base(method, base)
-    if candidates is not None and noisy_labels is not None:
-        raise ValueError("noisy_labels: expected none beside candidates, which say themselves which class each is of")
+    if candidates is not None and pool_labels is not None:
+        raise ValueError("pool_labels: expected none beside candidates, which say themselves which class each is of")
     options = {
-        **_pools(clean, class_text, noisy, clean_labels, noisy_labels, allow_mixed),
+        **_pools(clean, class_text, pool, clean_labels, pool_labels, allow_mixed),
         **_columns(embedding_column, label_column, id_column),
         "output": None if output is None else _output("output", output),
         "candidates": candidates,
@@ -400,12 +400,12 @@ def clean_files(
         "memory": f"{memory}B" if isinstance(memory, int) else memory,
         "scratch": scratch,
     }
-    return _run(_labelsieve.estimate_clean_files if dry_run else _labelsieve.clean_files, options, progress)
+    return _run(_labelsieve.estimate_score_files if dry_run else _labelsieve.score_files, options, progress)
 
 
 def plan_files(
     clean: Optional[Path],
-    noisy: Path,
+    pool: Path,
     output: Path,
     bins: int,
     *,
@@ -419,7 +419,7 @@ def plan_files(
     beta: float = 1.0,
     neighbours: Optional[int] = None,
     clean_labels: Optional[Path] = None,
-    noisy_labels: Optional[Path] = None,
+    pool_labels: Optional[Path] = None,
     embedding_column: Optional[str] = None,
     label_column: Optional[str] = None,
     id_column: Optional[str] = None,
@@ -430,13 +430,13 @@ def plan_files(
 ) -> dict[str, Any]:
     """Packs the classes of a run into bins, the longest first, as ``labelsieve plan`` does.
 
-    Each bin is scored by :func:`clean_files` with ``plan`` and ``bin``, anywhere and in any order, and :func:`merge_files`
+    Each bin is scored by :func:`score_files` with ``plan`` and ``bin``, anywhere and in any order, and :func:`merge_files`
     puts the parts together: the file is that of a single run, byte for byte.
 
     Parameters
     ----------
-    clean, noisy : paths
-        As in :func:`clean_files`, and so are all options that are not listed here.
+    clean, pool : paths
+        As in :func:`score_files`, and so are all options that are not listed here.
     output : path
         File to write (.json).
     bins : int
@@ -456,20 +456,20 @@ def plan_files(
     --------
     >>> import labelsieve, numpy as np, os, tempfile
     >>> folder, data = tempfile.mkdtemp(), labelsieve.demo_data(n_classes=3)
-    >>> for name, rows in {"clean": data.is_clean, "noisy": ~data.is_clean}.items():
+    >>> for name, rows in {"clean": data.is_clean, "pool": ~data.is_clean}.items():
     ...     np.savez(os.path.join(folder, name), features_all=data.X[rows], labels_all=data.y[rows])
-    >>> files = [os.path.join(folder, name) for name in ("clean.npz", "noisy.npz")]
+    >>> files = [os.path.join(folder, name) for name in ("clean.npz", "pool.npz")]
     >>> plan = os.path.join(folder, "plan.json")
     >>> len(labelsieve.plan_files(*files, plan, bins=2)["bins"])
     2
-    >>> labelsieve.clean_files(*files, os.path.join(folder, "part-1.parquet"), plan=plan, bin=1)["part"]["of"]
+    >>> labelsieve.score_files(*files, os.path.join(folder, "part-1.parquet"), plan=plan, bin=1)["part"]["of"]
     2
     """
     check_base(method, base)
-    if candidates is not None and noisy_labels is not None:
-        raise ValueError("noisy_labels: expected none beside candidates, which say themselves which class each is of")
+    if candidates is not None and pool_labels is not None:
+        raise ValueError("pool_labels: expected none beside candidates, which say themselves which class each is of")
     options = {
-        **_pools(clean, class_text, noisy, clean_labels, noisy_labels, allow_mixed),
+        **_pools(clean, class_text, pool, clean_labels, pool_labels, allow_mixed),
         **_columns(embedding_column, label_column, id_column),
         "output": _output("output", output),
         "bins": _count("bins", bins),
@@ -490,7 +490,7 @@ def merge_files(parts: Paths, output: Path, *, progress: Progress = None) -> dic
     Parameters
     ----------
     parts : path or paths
-        What :func:`clean_files` wrote for each bin or shard, or :func:`match_files` for each shard, in any order; or a
+        What :func:`score_files` wrote for each bin or shard, or :func:`match_files` for each shard, in any order; or a
         folder of these. A part that is missing, given twice or of another run is an error.
     output : path
         File to write, .parquet or .csv.
@@ -510,7 +510,7 @@ def merge_files(parts: Paths, output: Path, *, progress: Progress = None) -> dic
     Traceback (most recent call last):
         ...
     ValueError: no parts to merge
-    hint: give the files that `clean --bin`, `clean --shard` or `match --shard` wrote, or their folder
+    hint: give the files that `score --bin`, `score --shard` or `match --shard` wrote, or their folder
     """
     options = {"parts": _paths(parts), "output": _output("output", output)}
     return _run(_labelsieve.merge_files, options, progress)
@@ -518,26 +518,20 @@ def merge_files(parts: Paths, output: Path, *, progress: Progress = None) -> dic
 
 def train_files(
     clean: Optional[Path],
-    noisy: Path,
+    pool: Path,
     relevance: Path,
     output: Path,
     *,
     class_text: Optional[Path] = None,
     decisions: Optional[Path] = None,
     classifier: ClassifierName = "prototype",
-    attention: Optional[Path] = None,
-    episodes: Optional[Path] = None,
-    iterations: Optional[int] = None,
-    labels: Optional[DiffusedLabels] = None,
-    background: Optional[Path] = None,
-    logistic: Optional[float] = None,
     base: Optional[Path] = None,
     batch_size: Optional[int] = None,
     epochs: Optional[int] = None,
     scale: Optional[float] = None,
     backbone: Optional[str] = None,
     clean_labels: Optional[Path] = None,
-    noisy_labels: Optional[Path] = None,
+    pool_labels: Optional[Path] = None,
     embedding_column: Optional[str] = None,
     label_column: Optional[str] = None,
     id_column: Optional[str] = None,
@@ -550,27 +544,17 @@ def train_files(
 
     Parameters
     ----------
-    clean, noisy, class_text : paths
-        The examples, as in :func:`clean_files`.
+    clean, pool, class_text : paths
+        The examples, as in :func:`score_files`.
     relevance : path
-        What :func:`clean_files` wrote.
+        What :func:`score_files` wrote.
     decisions : path, optional
         Accepted candidates count as clean examples, rejected ones not at all; by default those that the relevance was
         made with.
     output : path
-        File to write (.safetensors), for :func:`predict_files` and, of the first three kinds, :func:`read_classifier`.
-    classifier : {"prototype", "attention", "cosine", "diffusion", "hallucination", "pmn"}
-        The weighted mean of each class; the same with what base classes bring; a cosine classifier; or one of the systems that the
-        paper compares with: labels that spread over one graph of all candidates, logistic regression on hallucinated examples
-        too, a prototype matching network.
-    attention : path, optional
-        Generator of class weights, for ``attention``.
-    episodes : path, optional
-        What ``labelsieve train-episodes`` wrote, for ``hallucination`` and ``pmn``.
-    iterations, labels, background, logistic : optional
-        For ``diffusion``: steps (by default 3), whether candidates take labels of any class (``"any"``, the default) or only of
-        those that they were found for (``"own"``), a file of further rows to spread over, and the share of a logistic regression on
-        the clean examples that joins in.
+        File to write (.safetensors), for :func:`predict_files` and :func:`read_classifier`.
+    classifier : {"prototype", "cosine"}
+        The weighted mean of each class, or a cosine classifier.
     base : path, optional
         Classifier of base classes to extend.
     batch_size, epochs : int, optional
@@ -579,8 +563,8 @@ def train_files(
         Scale of the logits; by default that of the base classes, or 10.
     backbone : str, optional
         Name of the backbone that made the features, kept in the file.
-    clean_labels, noisy_labels, embedding_column, label_column, id_column, allow_mixed
-        As in :func:`clean_files`.
+    clean_labels, pool_labels, embedding_column, label_column, id_column, allow_mixed
+        As in :func:`score_files`.
     seed, device, progress
         As in :func:`labelsieve.relevance`; progress is in classes.
 
@@ -593,38 +577,23 @@ def train_files(
     --------
     >>> import labelsieve, numpy as np, os, tempfile
     >>> folder, data = tempfile.mkdtemp(), labelsieve.demo_data(n_classes=3)
-    >>> for name, rows in {"clean": data.is_clean, "noisy": ~data.is_clean}.items():
+    >>> for name, rows in {"clean": data.is_clean, "pool": ~data.is_clean}.items():
     ...     np.savez(os.path.join(folder, name), features_all=data.X[rows], labels_all=data.y[rows])
-    >>> files = [os.path.join(folder, name) for name in ("clean.npz", "noisy.npz", "relevance.parquet")]
-    >>> _ = labelsieve.clean_files(*files)
+    >>> files = [os.path.join(folder, name) for name in ("clean.npz", "pool.npz", "relevance.parquet")]
+    >>> _ = labelsieve.score_files(*files)
     >>> labelsieve.train_files(*files, os.path.join(folder, "model.safetensors"))["n_classes"]
     3
     """
     name = as_choice("classifier", classifier, ClassifierName)
-    if (name == "attention") != (attention is not None):
-        raise ValueError(f"attention: expected a file with classifier=\"attention\" alone, found classifier=\"{name}\"")
     if name != "cosine" and (batch_size is not None or epochs is not None):
         raise ValueError(f"batch_size and epochs: expected with classifier=\"cosine\" alone, found classifier=\"{name}\"")
-    if (name in ("hallucination", "pmn")) != (episodes is not None):
-        raise ValueError(f"episodes: expected a file with classifier=\"hallucination\" or \"pmn\" alone, found classifier=\"{name}\"")
-    if name != "diffusion" and any(value is not None for value in (iterations, labels, background, logistic)):
-        raise ValueError(
-            "iterations, labels, background and logistic: expected with classifier=\"diffusion\" alone, "
-            f"found classifier=\"{name}\""
-        )
     options = {
-        **_pools(clean, class_text, noisy, clean_labels, noisy_labels, allow_mixed),
+        **_pools(clean, class_text, pool, clean_labels, pool_labels, allow_mixed),
         **_columns(embedding_column, label_column, id_column),
         "relevance": relevance,
         "decisions": decisions,
         "output": _output("output", output),
         "classifier": name,
-        "attention": attention,
-        "episodes": episodes,
-        "iterations": 3 if iterations is None else _count("iterations", iterations, least=0),
-        "labels": as_choice("labels", labels or "any", DiffusedLabels),
-        "background": background,
-        "logistic": None if logistic is None else _number("logistic", logistic),
         "base": base,
         "batch_size": None if batch_size is None else _count("batch_size", batch_size),
         "epochs": None if epochs is None else _count("epochs", epochs, least=0),
@@ -667,11 +636,11 @@ def finetune_files(
     network : path
         Network to fine-tune, as ``labelsieve pretrain`` writes it.
     relevance : path
-        What :func:`clean_files` wrote.
+        What :func:`score_files` wrote.
     decisions : path, optional
         As in :func:`train_files`.
     images : path or paths
-        Images of all examples, clean and noisy, found by their ids.
+        Images of all examples, clean ones and candidates, found by their ids.
     output : path
         File to write (.safetensors); curves of accuracy and loss go beside it (.svg).
     image_column, image_id_column : str, optional
@@ -752,7 +721,7 @@ def predict_files(
     image_column, where, strict
         Of images, as in :func:`embed_files`.
     embedding_column, id_column, allow_mixed
-        As in :func:`clean_files`.
+        As in :func:`score_files`.
     device, progress
         As in :func:`labelsieve.relevance`; progress is in examples.
 
@@ -823,14 +792,14 @@ def evaluate_files(
     baseline : path, optional
         Another classifier to compare with; with relevance, grouped by number of candidates.
     relevance, truth : paths, optional
-        Relevance, as :func:`clean_files` writes it, and which candidates are really relevant.
+        Relevance, as :func:`score_files` writes it, and which candidates are really relevant.
     decisions : path, optional
         In place of ``truth``: accepted candidates are relevant, rejected ones are not. Candidates whose relevance was made
         with a decision are left out.
     image_column, where, strict
         Of images, as in :func:`embed_files`.
     embedding_column, label_column, id_column, allow_mixed
-        As in :func:`clean_files`.
+        As in :func:`score_files`.
     device, progress
         As in :func:`labelsieve.relevance`.
 
@@ -887,9 +856,9 @@ def _run(
 def _pools(
     clean: Optional[Path],
     class_text: Optional[Path],
-    noisy: Path,
+    pool: Path,
     clean_labels: Optional[Path],
-    noisy_labels: Optional[Path],
+    pool_labels: Optional[Path],
     allow_mixed: bool,
 ) -> dict[str, Any]:
     if clean is None and class_text is None:
@@ -899,9 +868,9 @@ def _pools(
     return {
         "clean": clean,
         "class_text": class_text,
-        "noisy": noisy,
+        "pool": pool,
         "clean_labels": clean_labels,
-        "noisy_labels": noisy_labels,
+        "pool_labels": pool_labels,
         "allow_mixed": allow_mixed,
     }
 

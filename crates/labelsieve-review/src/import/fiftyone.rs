@@ -8,7 +8,7 @@ use std::path::Path;
 use labelsieve_files::{DataError, DecisionRow, Result};
 use serde_json::{Map, Value};
 
-use super::words::Said;
+use super::words::Answer;
 use super::{ImportOptions, ImportedDecisions, text_of};
 
 pub(super) fn read(path: &Path, value: &Value, options: &ImportOptions) -> Result<ImportedDecisions> {
@@ -95,13 +95,13 @@ impl Import<'_> {
         let own = field(self.decision).and_then(decision_text);
         let said = tags_of(fields).into_iter().chain(own.as_deref()).chain(tags.iter().copied());
         match self.options.words.of_tags(said) {
-            Said::Nothing => found.n_undecided += 1,
-            Said::Unknown => {
+            Answer::Nothing => found.n_undecided += 1,
+            Answer::Unknown => {
                 found
                     .not_understood
                     .push(format!("{place} (`{id}` of `{class}`): tags contradict each other"));
             }
-            said @ (Said::Withdrawn | Said::Decided(_)) => {
+            said @ (Answer::Withdrawn | Answer::Decided(_)) => {
                 let (by, at) = (String::new(), String::new());
                 found.push(DecisionRow { id, class, decision: said.decision(), by, at });
             }

@@ -11,7 +11,7 @@ use labelsieve_files::{DataError, DecisionRow, Result};
 use serde_json::Value;
 
 use super::moment::{is_moment, normalised};
-use super::words::Said;
+use super::words::Answer;
 use super::{ImportOptions, ImportedDecisions, text_of};
 
 /// What `to_label_studio` offers besides the classes.
@@ -45,24 +45,24 @@ pub(super) fn read(path: &Path, value: &Value, options: &ImportOptions) -> Resul
             continue;
         };
         let said = match choice(latest, options.decision.as_deref()) {
-            Choice::Nothing => Said::Nothing,
-            Choice::Several => Said::Unknown,
-            Choice::One(word) if word == class => Said::Decided(Decision::Accept),
+            Choice::Nothing => Answer::Nothing,
+            Choice::Several => Answer::Unknown,
+            Choice::One(word) if word == class => Answer::Decided(Decision::Accept),
             Choice::One(word) => match options.words.meaning(word) {
-                Said::Unknown if word == NONE_OF_THESE || classes.contains(word) => {
-                    Said::Decided(Decision::Reject)
+                Answer::Unknown if word == NONE_OF_THESE || classes.contains(word) => {
+                    Answer::Decided(Decision::Reject)
                 }
                 said => said,
             },
         };
         match said {
-            Said::Nothing => found.n_undecided += 1,
-            Said::Unknown => {
+            Answer::Nothing => found.n_undecided += 1,
+            Answer::Unknown => {
                 let answer = latest.get("result").map(Value::to_string).unwrap_or_default();
                 let answer: String = answer.chars().take(80).collect();
                 found.not_understood.push(format!("task {position} (`{id}` of `{class}`): {answer}"));
             }
-            Said::Withdrawn | Said::Decided(_) => {
+            Answer::Withdrawn | Answer::Decided(_) => {
                 let decision = said.decision();
                 found.push(DecisionRow { id, class, decision, by: author(latest), at: moment(latest) });
             }

@@ -6,7 +6,7 @@ use labelsieve_files::tables::table_read::{Kind, TableFile};
 use labelsieve_files::{DataError, DecisionRow, Result};
 
 use super::moment::normalised;
-use super::words::Said;
+use super::words::Answer;
 use super::{ImportOptions, ImportedDecisions};
 
 pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<ImportedDecisions> {
@@ -39,8 +39,8 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<ImportedDecis
             let (id, class, word) = (cell(0), cell(1), cell(2));
             let said = match options.words.meaning(&word) {
                 // Tags come in one cell, with commas between them.
-                Said::Unknown => match options.words.of_tags(word.split(',')) {
-                    Said::Nothing => Said::Unknown,
+                Answer::Unknown => match options.words.of_tags(word.split(',')) {
+                    Answer::Nothing => Answer::Unknown,
                     said => said,
                 },
                 said => said,
@@ -51,12 +51,12 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<ImportedDecis
                         .not_understood
                         .push(format!("row {}: no id or no class", columns[0].first_row + row));
                 }
-                Said::Nothing => found.n_undecided += 1,
-                Said::Unknown => {
+                Answer::Nothing => found.n_undecided += 1,
+                Answer::Unknown => {
                     let place = columns[0].first_row + row;
                     found.not_understood.push(format!("row {place} (`{id}` of `{class}`): `{word}`"));
                 }
-                Said::Withdrawn | Said::Decided(_) => {
+                Answer::Withdrawn | Answer::Decided(_) => {
                     let (by, at) = (note("by"), normalised(&note("at")));
                     found.push(DecisionRow { id, class, decision: said.decision(), by, at });
                 }

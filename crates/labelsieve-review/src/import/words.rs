@@ -17,7 +17,7 @@ pub struct DecisionWords {
 
 /// What a word says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum Answer {
     Decided(Decision),
     /// Nothing was decided.
     Nothing,
@@ -26,40 +26,40 @@ pub(super) enum Said {
     Unknown,
 }
 
-impl Said {
+impl Answer {
     pub(super) fn decision(self) -> Option<Decision> {
         match self {
-            Said::Decided(decision) => Some(decision),
-            Said::Nothing | Said::Withdrawn | Said::Unknown => None,
+            Answer::Decided(decision) => Some(decision),
+            Answer::Nothing | Answer::Withdrawn | Answer::Unknown => None,
         }
     }
 }
 
 impl DecisionWords {
-    pub(super) fn meaning(&self, word: &str) -> Said {
+    pub(super) fn meaning(&self, word: &str) -> Answer {
         let word = word.trim().to_lowercase();
         let is_one_of = |given: &[String], known: &[&str]| {
             given.iter().any(|other| other.trim().to_lowercase() == word) || known.contains(&word.as_str())
         };
         match () {
-            () if is_one_of(&self.accept, &[]) => Said::Decided(Decision::Accept),
-            () if is_one_of(&self.reject, &[]) => Said::Decided(Decision::Reject),
-            () if is_one_of(&self.unsure, &["unsure"]) => Said::Decided(Decision::Unsure),
-            () if is_one_of(&[], &["accept", "accepted"]) => Said::Decided(Decision::Accept),
-            () if is_one_of(&[], &["reject", "rejected"]) => Said::Decided(Decision::Reject),
-            () if word == UNDECIDED => Said::Withdrawn,
-            () if word.is_empty() => Said::Nothing,
-            () => Said::Unknown,
+            () if is_one_of(&self.accept, &[]) => Answer::Decided(Decision::Accept),
+            () if is_one_of(&self.reject, &[]) => Answer::Decided(Decision::Reject),
+            () if is_one_of(&self.unsure, &["unsure"]) => Answer::Decided(Decision::Unsure),
+            () if is_one_of(&[], &["accept", "accepted"]) => Answer::Decided(Decision::Accept),
+            () if is_one_of(&[], &["reject", "rejected"]) => Answer::Decided(Decision::Reject),
+            () if word == UNDECIDED => Answer::Withdrawn,
+            () if word.is_empty() => Answer::Nothing,
+            () => Answer::Unknown,
         }
     }
 
     /// What several tags say, of which most mean something else. Tags that contradict each other say nothing.
-    pub(super) fn of_tags<'a>(&self, tags: impl Iterator<Item = &'a str>) -> Said {
-        let mut found = Said::Nothing;
+    pub(super) fn of_tags<'a>(&self, tags: impl Iterator<Item = &'a str>) -> Answer {
+        let mut found = Answer::Nothing;
         for tag in tags {
             match (self.meaning(tag), found) {
-                (Said::Decided(new), Said::Decided(old)) if new != old => return Said::Unknown,
-                (Said::Decided(new), _) => found = Said::Decided(new),
+                (Answer::Decided(new), Answer::Decided(old)) if new != old => return Answer::Unknown,
+                (Answer::Decided(new), _) => found = Answer::Decided(new),
                 _ => (),
             }
         }

@@ -9,9 +9,9 @@ use labelsieve_files::{DecisionRow, DecisionTable, counted};
 use crate::is_moment;
 
 /// Candidate and class.
-type About<'a> = (&'a str, &'a str);
+type CandidateKey<'a> = (&'a str, &'a str);
 
-fn about(row: &DecisionRow) -> About<'_> {
+fn about(row: &DecisionRow) -> CandidateKey<'_> {
     (&row.id, &row.class)
 }
 
@@ -52,9 +52,10 @@ pub(super) fn drop_idle_withdrawals(rows: &mut Vec<DecisionRow>, before: &Decisi
 /// only the order tells: what the files say about a candidate begins with the end of what the table has, as far as the two
 /// agree, and the rest is new. The same file adds nothing a second time.
 pub(super) fn new_rows(rows: &[DecisionRow], before: &DecisionTable) -> Vec<DecisionRow> {
-    let dated: HashSet<Key<'_>> = before.rows.iter().filter(|row| !row.at.is_empty()).map(key).collect();
+    let dated: HashSet<DecisionKey<'_>> =
+        before.rows.iter().filter(|row| !row.at.is_empty()).map(key).collect();
     let old = undated(&before.rows);
-    let mut n_known: HashMap<About<'_>, usize> = HashMap::new();
+    let mut n_known: HashMap<CandidateKey<'_>, usize> = HashMap::new();
     for (about, found) in undated(rows) {
         let old = old.get(&about).map_or(&[][..], Vec::as_slice);
         let n_common = (0..=old.len().min(found.len())).rev().find(|&n| old.ends_with(&found[..n]));
@@ -74,15 +75,15 @@ pub(super) fn new_rows(rows: &[DecisionRow], before: &DecisionTable) -> Vec<Deci
 }
 
 /// All fields of a row.
-type Key<'a> = (About<'a>, Option<Decision>, &'a str, &'a str);
+type DecisionKey<'a> = (CandidateKey<'a>, Option<Decision>, &'a str, &'a str);
 
-fn key(row: &DecisionRow) -> Key<'_> {
+fn key(row: &DecisionRow) -> DecisionKey<'_> {
     (about(row), row.decision, &row.by, &row.at)
 }
 
 /// The rows without a time, by candidate.
-fn undated(rows: &[DecisionRow]) -> HashMap<About<'_>, Vec<&DecisionRow>> {
-    let mut found: HashMap<About<'_>, Vec<&DecisionRow>> = HashMap::new();
+fn undated(rows: &[DecisionRow]) -> HashMap<CandidateKey<'_>, Vec<&DecisionRow>> {
+    let mut found: HashMap<CandidateKey<'_>, Vec<&DecisionRow>> = HashMap::new();
     for row in rows.iter().filter(|row| row.at.is_empty()) {
         found.entry(about(row)).or_default().push(row);
     }
@@ -95,9 +96,9 @@ pub(super) fn warn_of_overruled(
     (before, new): (&DecisionTable, &[DecisionRow]),
     monitor: &dyn Monitor,
 ) {
-    let holds: HashMap<About<'_>, &DecisionRow> =
+    let holds: HashMap<CandidateKey<'_>, &DecisionRow> =
         before.rows.iter().chain(new).map(|row| (about(row), row)).collect();
-    let last: HashMap<About<'_>, &DecisionRow> = rows.iter().map(|row| (about(row), row)).collect();
+    let last: HashMap<CandidateKey<'_>, &DecisionRow> = rows.iter().map(|row| (about(row), row)).collect();
     let is_overruled = |row: &&&DecisionRow| {
         row.at.is_empty() && holds.get(&about(row)).is_some_and(|held| held.decision != row.decision)
     };

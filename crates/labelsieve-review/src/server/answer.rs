@@ -7,7 +7,7 @@ use labelsieve_files::work::Error;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::Refused;
+use crate::Refusal;
 
 /// A result.
 pub(crate) fn json(value: &impl Serialize) -> Response {
@@ -27,22 +27,22 @@ pub(crate) fn error(status: StatusCode, message: &str, hint: Option<&str>) -> Re
 }
 
 /// A refusal of the session.
-pub(crate) fn refused(refused: &Refused) -> Response {
+pub(crate) fn refused(refused: &Refusal) -> Response {
     let status = match refused {
-        Refused::NotFound(_) => StatusCode::NOT_FOUND,
-        Refused::Invalid(_) => StatusCode::BAD_REQUEST,
-        Refused::Conflict(_) => StatusCode::CONFLICT,
-        Refused::NotYet(_) => StatusCode::SERVICE_UNAVAILABLE,
-        Refused::NotSaved(_) => StatusCode::INSUFFICIENT_STORAGE,
-        Refused::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        Refusal::NotFound(_) => StatusCode::NOT_FOUND,
+        Refusal::Invalid(_) => StatusCode::BAD_REQUEST,
+        Refusal::Conflict(_) => StatusCode::CONFLICT,
+        Refusal::NotYet(_) => StatusCode::SERVICE_UNAVAILABLE,
+        Refusal::NotSaved(_) => StatusCode::INSUFFICIENT_STORAGE,
+        Refusal::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
     };
     match refused {
-        Refused::NotSaved(cause) => {
+        Refusal::NotSaved(cause) => {
             let message = format!("the decision was not saved: {cause}");
             error(status, &message, Some("free some disk space and decide again; everything before is saved"))
         }
-        Refused::NotYet(_) => error(status, &refused.to_string(), Some("ask again in a moment")),
-        Refused::Failed(cause) => match cause.root() {
+        Refusal::NotYet(_) => error(status, &refused.to_string(), Some("ask again in a moment")),
+        Refusal::Failed(cause) => match cause.root() {
             Error::Input { hint, .. } => error(status, &refused.to_string(), Some(&hint.to_string())),
             _ => error(status, &refused.to_string(), None),
         },

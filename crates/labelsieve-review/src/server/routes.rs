@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::server::events::Events;
 use crate::server::{answer, page};
-use crate::{Order, Picture, Refused, Session};
+use crate::{Order, Picture, Refusal, Session};
 
 /// A request behind the guard.
 pub(crate) struct Request {
@@ -26,16 +26,16 @@ pub(crate) struct Request {
 /// `POST api/decisions`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Decide {
+struct DecisionBody {
     class: usize,
     rows: Vec<usize>,
-    decision: Word,
+    decision: DecisionWord,
 }
 
 /// A decision in words.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Word {
+enum DecisionWord {
     Accept,
     Reject,
     Unsure,
@@ -45,17 +45,17 @@ enum Word {
 /// `POST api/lambda`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Choose {
+struct LambdaBody {
     lambda: Option<f32>,
 }
 
-impl From<Word> for Option<Decision> {
-    fn from(word: Word) -> Option<Decision> {
+impl From<DecisionWord> for Option<Decision> {
+    fn from(word: DecisionWord) -> Option<Decision> {
         match word {
-            Word::Accept => Some(Decision::Accept),
-            Word::Reject => Some(Decision::Reject),
-            Word::Unsure => Some(Decision::Unsure),
-            Word::Undecided => None,
+            DecisionWord::Accept => Some(Decision::Accept),
+            DecisionWord::Reject => Some(Decision::Reject),
+            DecisionWord::Unsure => Some(Decision::Unsure),
+            DecisionWord::Undecided => None,
         }
     }
 }
@@ -105,35 +105,36 @@ fn blocking(session: &Session, request: &Request) -> Response {
         ("GET", ["pictures", example]) => {
             number(example).and_then(|example| picture(session.picture(example)?))
         }
-        ("POST", ["api", "decisions"]) => body(&request.body).and_then(|Decide { class, rows, decision }| {
-            Ok(answer::json(&session.decide(class, &rows, decision.into())?))
-        }),
+        ("POST", ["api", "decisions"]) => {
+            body(&request.body).and_then(|DecisionBody { class, rows, decision }| {
+                Ok(answer::json(&session.decide(class, &rows, decision.into())?))
+            })
+        }
         ("POST", ["api", "undo"]) => session.undo().map(|changed| answer::json(&changed)),
         ("POST", ["api", "redo"]) => session.redo().map(|changed| answer::json(&changed)),
-        ("POST", ["api", "lambda"]) => {
-            body(&request.body).and_then(|Choose { lambda }| Ok(answer::json(&session.set_lambda(lambda)?)))
-        }
-        _ => Err(Refused::NotFound("not found".to_owned())),
+        ("POST", ["api", "lambda"]) => body(&request.body)
+            .and_then(|LambdaBody { lambda }| Ok(answer::json(&session.set_lambda(lambda)?))),
+        _ => Err(Refusal::NotFound("not found".to_owned())),
     };
     answered.unwrap_or_else(|refused| answer::refused(&refused))
 }
 
 fn of_class(
     class: &str,
-    question: impl FnOnce(usize) -> Result<Response, Refused>,
-) -> Result<Response, Refused> {
+    question: impl FnOnce(usize) -> Result<Response, Refusal>,
+) -> Result<Response, Refusal> {
     question(number(class)?)
 }
 
 /// A number of a path, in digits alone.
-fn number(text: &str) -> Result<usize, Refused> {
+fn number(text: &str) -> Result<usize, Refusal> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = is_plain.then(|| text.parse().ok()).flatten();
-    number.ok_or_else(|| Refused::Invalid("expected a number in the address".to_owned()))
+    number.ok_or_else(|| Refusal::Invalid("expected a number in the address".to_owned()))
 }
 
 /// `by=next`, or `by=similar&to=7`.
-fn order(query: &str) -> Result<Order, Refused> {
+fn order(query: &str) -> Result<Order, Refusal> {
     let value = |name: &str| {
         let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
         pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
@@ -142,17 +143,17 @@ fn order(query: &str) -> Result<Order, Refused> {
         None | Some("next") => Ok(Order::Next),
         Some("similar") => match value("to") {
             Some(row) => Ok(Order::SimilarTo(number(row)?)),
-            None => Err(Refused::Invalid("by=similar needs to=ROW".to_owned())),
+            None => Err(Refusal::Invalid("by=similar needs to=ROW".to_owned())),
         },
-        Some(_) => Err(Refused::Invalid("expected by=next or by=similar".to_owned())),
+        Some(_) => Err(Refusal::Invalid("expected by=next or by=similar".to_owned())),
     }
 }
 
-fn body<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Refused> {
-    serde_json::from_slice(bytes).map_err(|error| Refused::Invalid(format!("the request: {error}")))
+fn body<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Refusal> {
+    serde_json::from_slice(bytes).map_err(|error| Refusal::Invalid(format!("the request: {error}")))
 }
 
-fn csv(session: &Session) -> Result<Response, Refused> {
+fn csv(session: &Session) -> Result<Response, Refusal> {
     let mut response = Response::new(Body::from(session.decisions_csv()?));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8"));
@@ -161,7 +162,7 @@ fn csv(session: &Session) -> Result<Response, Refused> {
     Ok(response)
 }
 
-fn picture(picture: Picture) -> Result<Response, Refused> {
+fn picture(picture: Picture) -> Result<Response, Refusal> {
     Ok(match picture {
         Picture::None => answer::error(StatusCode::NOT_FOUND, "there is no picture of this example", None),
         Picture::Undecodable(reason) => answer::error(StatusCode::UNSUPPORTED_MEDIA_TYPE, &reason, None),

@@ -6,16 +6,16 @@ use labelsieve::Decision;
 use labelsieve_files::{DecisionRow, csv_bytes, decision_code, decision_word, read_decisions, rfc3339};
 
 use super::{Inner, Session, lock};
-use crate::answers::Changed;
+use crate::answers::DecisionChange;
 use crate::contents::Class;
-use crate::decided::{Action, Decided};
+use crate::decisions::{Action, DecisionState};
 use crate::events::Event;
 use crate::queue::Urgency;
-use crate::refused::Refused;
+use crate::refusal::Refusal;
 use crate::scores::ClassScores;
 
 /// What an action is made of, once nobody else can write.
-type MakeAction<'a> = dyn Fn(&Decided, &[ClassScores]) -> Option<Action> + 'a;
+type MakeAction<'a> = dyn Fn(&DecisionState, &[ClassScores]) -> Option<Action> + 'a;
 
 impl Session {
     /// Decides about candidates and their near-duplicates; none withdraws what was decided. When this returns, the
@@ -25,25 +25,25 @@ impl Session {
         class: usize,
         rows: &[usize],
         decision: Option<Decision>,
-    ) -> Result<Changed, Refused> {
+    ) -> Result<DecisionChange, Refusal> {
         self.inner.check_class(class)?;
         if rows.is_empty() {
-            return Err(Refused::Invalid("expected at least one row, found none".to_owned()));
+            return Err(Refusal::Invalid("expected at least one row, found none".to_owned()));
         }
         rows.iter().try_for_each(|&row| self.inner.check_row(class, row))?;
-        let make = |decided: &Decided, scores: &[ClassScores]| {
+        let make = |decided: &DecisionState, scores: &[ClassScores]| {
             Some(decided.action(class, &scores[class].with_duplicates(rows), decision))
         };
         self.inner.act(&make, "")
     }
 
     /// Takes the last action back.
-    pub fn undo(&self) -> Result<Changed, Refused> {
+    pub fn undo(&self) -> Result<DecisionChange, Refusal> {
         self.inner.act(&|decided, _| decided.undo(), "nothing to undo")
     }
 
     /// Repeats what was taken back last.
-    pub fn redo(&self) -> Result<Changed, Refused> {
+    pub fn redo(&self) -> Result<DecisionChange, Refusal> {
         self.inner.act(&|decided, _| decided.redo(), "nothing to redo")
     }
 
@@ -60,10 +60,10 @@ impl Session {
 
 impl Inner {
     /// Writes an action to disk, makes it count, and tells everybody.
-    fn act(&self, make: &MakeAction, nothing: &str) -> Result<Changed, Refused> {
+    fn act(&self, make: &MakeAction, nothing: &str) -> Result<DecisionChange, Refusal> {
         let mut writing = lock(&self.writing);
         let action = make(&lock(&self.decided), &lock(&self.scores));
-        let action = action.ok_or_else(|| Refused::Conflict(nothing.to_owned()))?;
+        let action = action.ok_or_else(|| Refusal::Conflict(nothing.to_owned()))?;
         let (class, name) = (action.class, &self.contents.classes[action.class]);
         lock(&self.lambda).looked_at = Some(class);
         writing.last_at = micros_since_1970().max(writing.last_at + 1);
@@ -80,8 +80,8 @@ impl Inner {
             })
             .collect();
         let log = writing.log.as_ref();
-        let log = log.ok_or_else(|| Refused::Conflict("the review is being closed".to_owned()))?;
-        log.append(&rows).map_err(|error| Refused::NotSaved(error.into()))?;
+        let log = log.ok_or_else(|| Refusal::Conflict("the review is being closed".to_owned()))?;
+        log.append(&rows).map_err(|error| Refusal::NotSaved(error.into()))?;
 
         let changes: Vec<(usize, u8)> =
             action.changes.iter().map(|change| (change.row, decision_code(change.after))).collect();
@@ -95,7 +95,7 @@ impl Inner {
                 let scores = &mut lock(&self.scores)[class];
                 fix_relevance(scores, &self.contents.classes[class], decided.of(class));
             }
-            Changed {
+            DecisionChange {
                 saved: true,
                 class,
                 at,

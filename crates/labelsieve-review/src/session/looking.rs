@@ -9,12 +9,12 @@ use labelsieve_files::work::Error;
 
 use super::{Session, lock};
 use crate::answers::{
-    BestClean, ClassView, CleanView, NeighbourView, OrderView, RowView, ScoresView, Shared,
+    BestClean, ClassView, CleanView, NeighbourView, OrderView, RowView, ScoresView, SharedVec,
 };
 use crate::order;
 use crate::queue::Urgency;
 use crate::ready::Ready;
-use crate::refused::Refused;
+use crate::refusal::Refusal;
 
 /// How long an answer waits for the graph of a class, which is made when somebody first looks at the class.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -34,7 +34,7 @@ pub enum Order {
 
 impl Session {
     /// All candidates of a class. From now on, its graph is made if there is time.
-    pub fn class(&self, class: usize) -> Result<ClassView<'_>, Refused> {
+    pub fn class(&self, class: usize) -> Result<ClassView<'_>, Refusal> {
         let inner = &self.inner;
         inner.check_class(class)?;
         self.look_and_wait(class);
@@ -49,16 +49,16 @@ impl Session {
             caption: of.candidates.iter().map(|&example| inner.contents.caption(example)).collect(),
             names: &of.names,
             name: &of.matched,
-            relevance: Shared(scores.relevance.clone()),
+            relevance: SharedVec(scores.relevance.clone()),
             decision,
-            group: Shared(scores.groups.clone()),
+            group: SharedVec(scores.groups.clone()),
             clean: of.clean.iter().map(|&example| self.clean_view(example)).collect(),
         })
     }
 
     /// The relevance of a class, which is scored in the background if it is out of date. The graph is left as it is: of two
     /// classes that are asked for in turn, each would else throw the other's out of a small memory.
-    pub fn scores(&self, class: usize) -> Result<ScoresView, Refused> {
+    pub fn scores(&self, class: usize) -> Result<ScoresView, Refusal> {
         self.inner.check_class(class)?;
         if self.inner.scorer.is_some() && !self.inner.is_scored(class) {
             self.inner.queue.ask(class, Urgency::Look);
@@ -67,13 +67,13 @@ impl Session {
         Ok(ScoresView {
             class,
             revision: scores.revision,
-            relevance: Shared(scores.relevance.clone()),
-            group: Shared(scores.groups.clone()),
+            relevance: SharedVec(scores.relevance.clone()),
+            group: SharedVec(scores.groups.clone()),
         })
     }
 
     /// Rows of a class in an order: all that are undecided and no near-duplicates of others, or simply all.
-    pub fn order(&self, class: usize, order: Order) -> Result<OrderView, Refused> {
+    pub fn order(&self, class: usize, order: Order) -> Result<OrderView, Refusal> {
         let inner = &self.inner;
         inner.check_class(class)?;
         if let Order::SimilarTo(row) = order {
@@ -103,7 +103,7 @@ impl Session {
         decisions: &[Option<Decision>],
         relevance: &[f32],
         groups: &[u32],
-    ) -> Result<Vec<u32>, Refused> {
+    ) -> Result<Vec<u32>, Refusal> {
         let is_open = |row: u32| decisions[row as usize].is_none() && groups[row as usize] == row;
         let mut first = match (&self.inner.scorer, ready) {
             (Some(scorer), Some(ready)) => {
@@ -118,13 +118,13 @@ impl Session {
         Ok(first)
     }
 
-    fn similar_rows(&self, class: usize, ready: Option<&Ready>, to: usize) -> Result<Vec<u32>, Refused> {
+    fn similar_rows(&self, class: usize, ready: Option<&Ready>, to: usize) -> Result<Vec<u32>, Refusal> {
         if self.inner.scorer.is_none() {
-            return Err(Refused::Conflict("similarity needs features: --clean and --noisy".to_owned()));
+            return Err(Refusal::Conflict("similarity needs features: --clean and --noisy".to_owned()));
         }
         let ready = ready.ok_or_else(|| self.not_ready(class))?;
         let Some(place) = ready.place_of[to] else {
-            return Err(Refused::NotFound(format!("row {to} is a copy of a clean example")));
+            return Err(Refusal::NotFound(format!("row {to} is a copy of a clean example")));
         };
         let places = order::similar(ready.pool.features(), place as usize);
         let mut rows: Vec<u32> =
@@ -134,7 +134,7 @@ impl Session {
     }
 
     /// All that is known of one candidate.
-    pub fn row(&self, class: usize, row: usize) -> Result<RowView<'_>, Refused> {
+    pub fn row(&self, class: usize, row: usize) -> Result<RowView<'_>, Refusal> {
         let inner = &self.inner;
         inner.check_row(class, row)?;
         self.look(class);
@@ -240,14 +240,14 @@ impl Session {
     }
 
     /// Why there is no graph: it was tried and failed, or takes longer than anybody waits.
-    fn not_ready(&self, class: usize) -> Refused {
+    fn not_ready(&self, class: usize) -> Refusal {
         let name = &self.inner.contents.classes[class].name;
         match self.inner.failure(class) {
-            Some(failure) => Refused::Failed(Error::input(
+            Some(failure) => Refusal::Failed(Error::input(
                 format!("`{name}` has no graph: {failure}"),
                 "mend the features of --clean and --noisy, and start the review again",
             )),
-            None => Refused::NotYet(format!("the graph of `{name}` is still being made")),
+            None => Refusal::NotYet(format!("the graph of `{name}` is still being made")),
         }
     }
 }

@@ -15,16 +15,16 @@ use labelsieve_files::{DataError, DecisionLog};
 
 pub use looking::Order;
 
-use super::answers::{Chosen, ClassSummary, CurvePoint, Overview};
+use super::answers::{ClassSummary, CurvePoint, LambdaChoice, Overview};
+use super::cache::Cache;
 use super::contents::Contents;
 use super::curve::Curve;
-use super::decided::Decided;
+use super::decisions::DecisionState;
 use super::events::{Event, Listener, Listeners};
-use super::kept::Kept;
 use super::pictures::{self, Picture, Thumbnails};
 use super::queue::{Queue, Urgency};
 use super::ready::{Ready, Scorer};
-use super::refused::Refused;
+use super::refusal::Refusal;
 use super::scores::{ClassScores, Stamp};
 use super::{Review, command};
 
@@ -42,12 +42,12 @@ struct Inner {
     review: Review,
     contents: Contents,
     scorer: Option<Scorer>,
-    decided: Mutex<Decided>,
+    decided: Mutex<DecisionState>,
     /// Held while decisions are written, so that the file has them in the order in which they count.
     writing: Mutex<Writing>,
     scores: Mutex<Vec<ClassScores>>,
     lambda: Mutex<Lambda>,
-    ready: Kept<Ready>,
+    ready: Cache<Ready>,
     /// Why classes could not be made ready.
     failures: Mutex<HashMap<usize, String>>,
     queue: Queue,
@@ -75,7 +75,7 @@ struct Lambda {
 
 /// What a session leaves behind.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Closed {
+pub struct SessionSummary {
     /// Candidates with a decision.
     pub n_decisions: usize,
     /// Whether relevance followed the decisions.
@@ -90,7 +90,7 @@ impl Session {
         contents: Contents,
         scorer: Option<Scorer>,
         log: DecisionLog,
-        decided: Decided,
+        decided: DecisionState,
     ) -> Result<Session> {
         let scores = contents.classes.iter().enumerate().map(|(c, class)| {
             let is_made_from_these = class.decisions == decided.of(c);
@@ -105,7 +105,7 @@ impl Session {
         }
         let n_summed = if scorer.is_some() { contents.classes.len() } else { 0 };
         let inner = Arc::new(Inner {
-            ready: Kept::new(review.memory),
+            ready: Cache::new(review.memory),
             failures: Mutex::default(),
             review: review.clone(),
             curve: Curve::new(n_summed),
@@ -169,13 +169,13 @@ impl Session {
     }
 
     /// Chooses λ, or the default. Classes are scored again as they are looked at.
-    pub fn set_lambda(&self, lambda: Option<f32>) -> Result<Chosen, Refused> {
+    pub fn set_lambda(&self, lambda: Option<f32>) -> Result<LambdaChoice, Refusal> {
         let inner = &self.inner;
         if inner.scorer.is_none() || !command::has_lambda(&inner.contents.settings.method) {
-            return Err(Refused::Conflict("nothing here depends on lambda".to_owned()));
+            return Err(Refusal::Conflict("nothing here depends on lambda".to_owned()));
         }
         let method = inner.method_with(lambda);
-        method.build().map_err(|error| Refused::Invalid(error.to_string()))?;
+        method.build().map_err(|error| Refusal::Invalid(error.to_string()))?;
         let looked_at = {
             let mut known = lock(&inner.lambda);
             (known.chosen, known.version) = (lambda, known.version + 1);
@@ -186,7 +186,7 @@ impl Session {
         if let Some(class) = looked_at {
             inner.queue.ask(class, Urgency::Decision);
         }
-        Ok(Chosen { lambda, command })
+        Ok(LambdaChoice { lambda, command })
     }
 
     /// Accuracy on left-out examples, as decisions came in.
@@ -205,14 +205,14 @@ impl Session {
     }
 
     /// What the session would leave behind now.
-    pub fn summary(&self) -> Closed {
+    pub fn summary(&self) -> SessionSummary {
         let n_decisions = lock(&self.inner.decided).n_decisions();
         let (can_score, command) = (self.inner.scorer.is_some(), self.inner.command(&self.inner.method()));
-        Closed { n_decisions, can_score, command }
+        SessionSummary { n_decisions, can_score, command }
     }
 
     /// Ends all work, and folds the decisions into their file.
-    pub fn close(mut self) -> Result<Closed> {
+    pub fn close(mut self) -> Result<SessionSummary> {
         self.stop();
         let closed = self.summary();
         if let Some(log) = lock(&self.inner.writing).log.take() {
@@ -271,20 +271,20 @@ impl Inner {
         command::clean(files, method, seed, &review.output, &review.relevance)
     }
 
-    fn check_class(&self, class: usize) -> Result<(), Refused> {
+    fn check_class(&self, class: usize) -> Result<(), Refusal> {
         let n = self.contents.classes.len();
         match class < n {
             true => Ok(()),
-            false => Err(Refused::NotFound(format!("there is no class {class}: there are {n}"))),
+            false => Err(Refusal::NotFound(format!("there is no class {class}: there are {n}"))),
         }
     }
 
-    fn check_row(&self, class: usize, row: usize) -> Result<(), Refused> {
+    fn check_row(&self, class: usize, row: usize) -> Result<(), Refusal> {
         self.check_class(class)?;
         let n = self.contents.classes[class].candidates.len();
         match row < n {
             true => Ok(()),
-            false => Err(Refused::NotFound(format!("class {class} has no row {row}: it has {n}"))),
+            false => Err(Refusal::NotFound(format!("class {class} has no row {row}: it has {n}"))),
         }
     }
 }

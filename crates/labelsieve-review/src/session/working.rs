@@ -8,7 +8,7 @@ use labelsieve_files::work::{Error, Result};
 use labelsieve_numerics::Watch;
 
 use super::{Inner, lock};
-use crate::curve::{ClassNow, History};
+use crate::curve::{ClassSnapshot, History};
 use crate::events::Event;
 use crate::queue::Request;
 use crate::ready::{Ready, Scorer};
@@ -150,7 +150,7 @@ impl Inner {
     }
 
     /// A class as the curve needs it, from memory or else from disk.
-    fn class_now(&self, class: usize) -> Result<ClassNow> {
+    fn class_now(&self, class: usize) -> Result<ClassSnapshot> {
         let Some(scorer) = &self.scorer else {
             return Err(Error::Internal("no features to sum up".to_owned()));
         };
@@ -166,12 +166,12 @@ impl Inner {
         match self.ready.get(class) {
             Some(ready) => {
                 let (relevance, decisions) = by_place(&ready.row_of);
-                ClassNow::new(scorer.clean(class), ready.pool.features(), relevance, &decisions)
+                ClassSnapshot::new(scorer.clean(class), ready.pool.features(), relevance, &decisions)
             }
             None => {
                 let read = scorer.candidates(class, &self.contents)?;
                 let (relevance, decisions) = by_place(&read.row_of);
-                ClassNow::new(scorer.clean(class), &read.features, relevance, &decisions)
+                ClassSnapshot::new(scorer.clean(class), &read.features, relevance, &decisions)
             }
         }
     }

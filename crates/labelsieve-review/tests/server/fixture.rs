@@ -12,8 +12,8 @@ use labelsieve_files::inputs::same_network::MixedNetworks;
 use labelsieve_files::inputs::tables::Table;
 use labelsieve_files::work::Silent;
 use labelsieve_files::{read_relevance, write_csv, write_npy_f32};
-use labelsieve_jobs::clean::{Clean, Share};
 use labelsieve_jobs::inputs::pools::PoolFiles;
+use labelsieve_jobs::score::{Score, Share};
 use labelsieve_networks::image_files::PictureSources;
 use labelsieve_numerics::Device;
 use labelsieve_review::{MEMORY, Review, Server, Session, Stop};
@@ -54,7 +54,7 @@ pub fn pools(folder: &Path) -> PoolFiles {
     PoolFiles {
         clean: Some(Table::new(folder.join("clean.npy"))),
         class_text: None,
-        noisy: Table::new(folder.join("noisy.npy")),
+        pool: Table::new(folder.join("noisy.npy")),
         candidates: None,
         base: None,
         mixed: MixedNetworks::Refuse,
@@ -68,7 +68,7 @@ pub fn clean(folder: &Path, decisions: Option<PathBuf>, output: &str) {
 
 /// The same with another method.
 pub fn clean_with(folder: &Path, method: Method, decisions: Option<PathBuf>, output: &str) {
-    let clean = Clean {
+    let score = Score {
         files: pools(folder),
         decisions,
         method,
@@ -79,7 +79,7 @@ pub fn clean_with(folder: &Path, method: Method, decisions: Option<PathBuf>, out
         memory: None,
         recall: None,
     };
-    clean.run(&Silent::default()).unwrap();
+    score.run(&Silent::default()).unwrap();
 }
 
 /// The relevance of the candidates of a class in a file.

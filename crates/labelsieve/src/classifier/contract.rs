@@ -1,15 +1,12 @@
-//! What every classifier promises, checked on all of them.
+//! The contract of classifiers, checked on all those of `contract_learners`: here on ours, and in `labelsieve-bench` on the
+//! systems that the paper compares with.
 
-use labelsieve_numerics::Watch;
+use labelsieve::Features;
+use labelsieve::classifier::WeightedClass;
+use labelsieve::evaluation::accuracy;
+use labelsieve::synthetic::{Recipe, SyntheticTask};
 
-use super::*;
-use crate::evaluation::accuracy;
-use crate::model::Classifier;
-use crate::synthetic::{Recipe, SyntheticTask};
-
-type Learn = Box<dyn Fn(&[WeightedClass], u64) -> Box<dyn Classifier> + Send + Sync>;
-
-const DIM: usize = 24;
+use super::contract_learners::{DIM, all};
 
 /// Classes with candidates to learn, and base classes of the same kind.
 fn task() -> (SyntheticTask, Vec<Features>) {
@@ -17,53 +14,6 @@ fn task() -> (SyntheticTask, Vec<Features>) {
         Recipe { dim: DIM, n_classes: 8, n_clean: 3, largest_pool: 60, n_test: 20, ..Recipe::default() };
     let base = Recipe { n_clean: 12, largest_pool: 0, n_test: 1, ..recipe }.generate(21);
     (recipe.generate(20), base.classes.into_iter().map(|class| class.clean).collect())
-}
-
-/// Every way to learn a classifier.
-fn all(base: &[Features]) -> Vec<(&'static str, Learn)> {
-    let none = Features::empty(DIM);
-    let sets: Vec<WeightedClass> =
-        base.iter().map(|set| WeightedClass::new(set, &none, &[]).unwrap()).collect();
-    let base_weights = prototypes(&sets, DIM, 10.0).unwrap();
-    let short = AttentionTraining { steps: 5, ..AttentionTraining::default() };
-    let attention = short.train(&base_weights, base, 0, |_, _| ()).unwrap();
-    let system = |kind| {
-        let short = EpisodicTraining { steps: 5, ways: 5, ..EpisodicTraining::default() };
-        let sizes = EpisodicSizes { hidden: 16, noise: 4, ..EpisodicSizes::usual(DIM) };
-        short.train(kind, sizes, base, 0, &Watch::new(), |_, _| ()).unwrap()
-    };
-    let (prototypical, hallucinator, matching) = (
-        system(EpisodicKind::Prototypical),
-        system(EpisodicKind::Hallucination),
-        system(EpisodicKind::PrototypeMatching),
-    );
-    let diffusion = Diffusion { neighbours: 8, ..Diffusion::default() };
-    let spread = move |classes: &[WeightedClass]| diffusion.train(classes, &Features::empty(DIM)).unwrap();
-    let logistic = |classes: &[WeightedClass]| Logistic::default().train(classes, DIM).unwrap();
-    vec![
-        ("prototypes", Box::new(|classes, _| Box::new(prototypes(classes, DIM, 10.0).unwrap()))),
-        ("attention", Box::new(move |classes, _| Box::new(attention.weights(classes).unwrap()))),
-        ("cosine", Box::new(|classes, seed| Box::new(Cosine::default().train(classes, DIM, seed).unwrap()))),
-        ("logistic", Box::new(move |classes, _| Box::new(logistic(classes)))),
-        ("diffusion", Box::new(move |classes, _| Box::new(spread(classes)))),
-        (
-            "diffusion, logistic",
-            Box::new(move |classes, _| {
-                Box::new(Fusion::new(spread(classes), logistic(classes), 0.5).unwrap())
-            }),
-        ),
-        (
-            "prototypical",
-            Box::new(move |classes, seed| Box::new(prototypical.classifier(classes, seed).unwrap())),
-        ),
-        (
-            "hallucination",
-            Box::new(move |classes, seed| {
-                Box::new(hallucinator.logistic(&Logistic::default(), classes, seed).unwrap())
-            }),
-        ),
-        ("pmn", Box::new(move |classes, seed| Box::new(matching.classifier(classes, seed).unwrap()))),
-    ]
 }
 
 fn weighted<'a>(task: &'a SyntheticTask, weights: &'a [Vec<f32>]) -> Vec<WeightedClass<'a>> {
@@ -119,7 +69,8 @@ fn an_example_has_the_scores_that_it_has_alone() {
 #[test]
 fn every_classifier_is_defined_at_the_edges() {
     let (task, base) = task();
-    let (none, zero) = (Features::empty(DIM), Features::new(vec![0.0; DIM], DIM).unwrap());
+    let none = Features::empty(DIM);
+    let zero = Features::new(vec![0.0; DIM], DIM).unwrap();
     let one = task.classes[0].clean.select(&[0]);
     let class = |clean| WeightedClass::new(clean, &none, &[]).unwrap();
     for (name, learn) in all(&base) {

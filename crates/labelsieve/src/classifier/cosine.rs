@@ -15,8 +15,8 @@ pub const BATCH_SIZES: [usize; 5] = [512, 1024, 2048, 4096, 8192];
 /// Numbers of epochs the paper chooses from on validation classes.
 pub const EPOCHS: [usize; 4] = [10, 20, 30, 50];
 
-/// More would take centuries.
-const MOST_EPOCHS: usize = 1_000_000;
+/// A sanity limit: more would take centuries.
+const MAX_EPOCHS: usize = 1_000_000;
 
 /// How the cosine classifier is learned: SGD with momentum on **eq. (6)** from the prototypes, the learning rate
 /// annealed by half a cosine.
@@ -51,10 +51,10 @@ impl Default for Cosine {
 }
 
 impl Cosine {
-    /// Refuses settings outside their range.
+    /// An error if a setting is out of range.
     pub fn checked(&self) -> Result<()> {
         check(self.batch_size >= 1, "batch_size", "at least 1", self.batch_size)?;
-        check((1..=MOST_EPOCHS).contains(&self.epochs), "epochs", "1 to 1000000", self.epochs)?;
+        check((1..=MAX_EPOCHS).contains(&self.epochs), "epochs", "1 to 1000000", self.epochs)?;
         let falling = self.learning_rate >= self.final_learning_rate && self.final_learning_rate > 0.0;
         check(falling, "final_learning_rate", "above 0 and at most learning_rate", self.final_learning_rate)?;
         check(self.learning_rate.is_finite(), "learning_rate", "a finite number", self.learning_rate)?;
@@ -64,13 +64,13 @@ impl Cosine {
 
     /// Learns W from the examples of all classes.
     ///
-    /// A batch estimates eq. (6) divided by K, so that one learning rate serves any number of classes: an example of
-    /// class c weighs r(x)/r(X^c) · n/K, which is 1 on average over the n examples.
+    /// A batch estimates eq. (6) divided by K, so that one learning rate suits any number of classes: an example of
+    /// class c has weight r(x)/r(X^c) · n/K, which is 1 on average over the n examples.
     pub fn train(&self, classes: &[WeightedClass], dim: usize, seed: u64) -> Result<WeightMatrix> {
         self.train_watched(classes, dim, seed, Watch::unwatched())
     }
 
-    /// As [`Cosine::train`], counted and stopped by `watch`; an example counts once, when all epochs are done.
+    /// As [`Cosine::train`], with progress and cancellation by `watch`; all epochs together count each example once.
     pub fn train_watched(
         &self,
         classes: &[WeightedClass],
@@ -82,9 +82,9 @@ impl Cosine {
         let start = prototypes(classes, dim, self.scale)?;
         let examples = weighted_examples(classes);
         if classes.len() < 2 || examples.is_empty() {
-            return Ok(start); // nothing to tell apart
+            return Ok(start); // nothing to learn
         }
-        let mut step = Step::new(start.weights(), self);
+        let mut optimiser = Optimiser::new(start.weights(), self);
         let n_batches = examples.len().div_ceil(self.batch_size);
         let last = (self.epochs * n_batches - 1).max(1) as f32;
         for epoch in 0..self.epochs {
@@ -94,11 +94,12 @@ impl Cosine {
                 let progress = (epoch * n_batches + b) as f32 / last;
                 let half_cosine = 0.5 + 0.5 * (std::f32::consts::PI * progress).cos();
                 let fall = self.learning_rate - self.final_learning_rate;
-                step.take(batch.iter().map(|&i| &examples[i]), self.final_learning_rate + fall * half_cosine);
+                optimiser
+                    .step(batch.iter().map(|&i| &examples[i]), self.final_learning_rate + fall * half_cosine);
             }
             watch.advance(epoch, self.epochs, examples.len());
         }
-        WeightMatrix::new(Features::new(step.weights, dim)?, self.scale)
+        WeightMatrix::new(Features::new(optimiser.weights, dim)?, self.scale)
     }
 }
 
@@ -122,18 +123,18 @@ pub fn cosine_loss(classes: &[WeightedClass], classifier: &WeightMatrix) -> f32 
     loss as f32
 }
 
-struct Example<'a> {
+struct WeightedExample<'a> {
     row: &'a [f32],
     class: usize,
     weight: f32,
 }
 
-fn weighted_examples<'a>(classes: &[WeightedClass<'a>]) -> Vec<Example<'a>> {
+fn weighted_examples<'a>(classes: &[WeightedClass<'a>]) -> Vec<WeightedExample<'a>> {
     let mut examples = Vec::new();
     for (class, set) in classes.iter().enumerate() {
         let total = set.total();
         let kept = set.examples().filter(|(_, relevance)| *relevance > 0.0);
-        examples.extend(kept.map(|(row, relevance)| Example {
+        examples.extend(kept.map(|(row, relevance)| WeightedExample {
             row,
             class,
             weight: (f64::from(relevance) / total) as f32,
@@ -145,7 +146,7 @@ fn weighted_examples<'a>(classes: &[WeightedClass<'a>]) -> Vec<Example<'a>> {
 }
 
 /// The state of SGD: W before normalisation, its velocity, and the buffers of a batch.
-struct Step {
+struct Optimiser {
     dim: usize,
     scale: f32,
     momentum: f32,
@@ -157,10 +158,10 @@ struct Step {
 
 const PARTS: usize = 8;
 
-impl Step {
-    fn new(start: &Features, settings: &Cosine) -> Step {
+impl Optimiser {
+    fn new(start: &Features, settings: &Cosine) -> Optimiser {
         let weights = start.block(0..start.len()).to_vec();
-        Step {
+        Optimiser {
             dim: start.dim(),
             scale: settings.scale,
             momentum: settings.momentum,
@@ -170,11 +171,12 @@ impl Step {
         }
     }
 
-    fn take<'e, 'x: 'e>(&mut self, batch: impl Iterator<Item = &'e Example<'x>>, rate: f32) {
-        let batch: Vec<&Example> = batch.collect();
+    fn step<'e, 'x: 'e>(&mut self, batch: impl Iterator<Item = &'e WeightedExample<'x>>, rate: f32) {
+        let batch: Vec<&WeightedExample> = batch.collect();
         let size = self.weights.len();
         let (unit, lengths) = unit_rows(&self.weights, self.dim, length);
-        let (dim, scale) = (self.dim, self.scale);
+        let dim = self.dim;
+        let scale = self.scale;
         let n = batch.len() as f32;
         self.partial.par_chunks_exact_mut(size).zip(batch.par_chunks(batch.len().div_ceil(PARTS))).for_each(
             |(partial, part)| {
@@ -197,7 +199,14 @@ impl Step {
 }
 
 /// Adds the gradient of the batch's mean loss with respect to Ŵ (K×d).
-fn add_gradient(part: &[&Example], unit: &[f32], dim: usize, scale: f32, n: f32, gradient: &mut [f32]) {
+fn add_gradient(
+    part: &[&WeightedExample],
+    unit: &[f32],
+    dim: usize,
+    scale: f32,
+    n: f32,
+    gradient: &mut [f32],
+) {
     let k = unit.len() / dim;
     let mut rows = Vec::with_capacity(part.len() * dim);
     part.iter().for_each(|example| rows.extend_from_slice(example.row));
@@ -214,7 +223,7 @@ fn add_gradient(part: &[&Example], unit: &[f32], dim: usize, scale: f32, n: f32,
 }
 
 /// The gradient with respect to w of a function of ŵ = w/‖w‖: the part along ŵ vanishes, the rest shrinks by ‖w‖.
-pub(super) fn through_normalisation(gradient: &mut [f32], unit: &[f32], length: f32) {
+pub fn through_normalisation(gradient: &mut [f32], unit: &[f32], length: f32) {
     let along = dot(gradient, unit);
     let shrink = if length > 0.0 { 1.0 / length } else { 0.0 };
     gradient
@@ -224,21 +233,23 @@ pub(super) fn through_normalisation(gradient: &mut [f32], unit: &[f32], length: 
 }
 
 /// ‖row‖ by the similarity of this crate.
-pub(super) fn length(row: &[f32]) -> f32 {
+pub fn length(row: &[f32]) -> f32 {
     dot(row, row).sqrt()
 }
 
-pub(super) fn softmax(logits: &mut [f32]) {
-    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    logits.iter_mut().for_each(|l| *l = (*l - most).exp());
+/// Turns logits into probabilities.
+pub fn softmax(logits: &mut [f32]) {
+    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    logits.iter_mut().for_each(|l| *l = (*l - largest).exp());
     let total: f32 = logits.iter().sum();
     logits.iter_mut().for_each(|l| *l /= total);
 }
 
-pub(super) fn log_softmax(logits: &[f32], class: usize) -> f32 {
-    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let total: f32 = logits.iter().map(|l| (l - most).exp()).sum();
-    logits[class] - most - total.ln()
+/// The logarithm of the probability of a class.
+pub fn log_softmax(logits: &[f32], class: usize) -> f32 {
+    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let total: f32 = logits.iter().map(|l| (l - largest).exp()).sum();
+    logits[class] - largest - total.ln()
 }
 
 #[cfg(test)]
@@ -294,7 +305,7 @@ mod tests {
 
         // One batch of everything estimates the loss divided by K.
         let examples = weighted_examples(&classes);
-        let batch: Vec<&Example> = examples.iter().collect();
+        let batch: Vec<&WeightedExample> = examples.iter().collect();
         let (unit, lengths) = unit_rows(&case.raw_weights, case.dim, length);
         let mut gradient = vec![0f32; unit.len()];
         add_gradient(&batch, &unit, case.dim, 10.0, batch.len() as f32, &mut gradient);
@@ -307,8 +318,8 @@ mod tests {
 
     #[test]
     fn eq_6_on_two_classes_that_are_told_apart_perfectly() {
-        let (east, north) =
-            (Features::new(vec![1.0, 0.0], 2).unwrap(), Features::new(vec![0.0, 1.0], 2).unwrap());
+        let east = Features::new(vec![1.0, 0.0], 2).unwrap();
+        let north = Features::new(vec![0.0, 1.0], 2).unwrap();
         let none = Features::empty(2);
         let classes =
             [WeightedClass::new(&east, &none, &[]).unwrap(), WeightedClass::new(&north, &none, &[]).unwrap()];

@@ -1,36 +1,24 @@
-//! Learning from weighted examples: prototypes, with or without attention to base classes, the cosine classifier, and the
-//! systems that the paper compares with.
+//! Learning from weighted examples: prototypes and the cosine classifier.
 
-mod attention;
-mod attention_gradient;
-mod attention_training;
 #[cfg(test)]
 mod contract;
+#[cfg(test)]
+mod contract_learners;
 mod cosine;
-mod diffusion;
-mod episodic;
-mod logistic;
 mod prototype;
 mod weight_matrix;
 
 use labelsieve_numerics::kernels::add_scaled;
 
-pub use attention::{Attention, AttentionParameters};
-pub use attention_training::AttentionTraining;
 pub use cosine::{BATCH_SIZES, Cosine, EPOCHS, cosine_loss};
-pub use diffusion::{
-    Collection, Diffusion, DiffusionClassifier, FUSION_WEIGHTS, Fusion, Reach, SparseLabels, Spread,
-    TextRule, fuse,
-};
-pub use episodic::{
-    EpisodicClassifier, EpisodicKind, EpisodicModel, EpisodicSizes, EpisodicTraining, Tensor,
-};
-pub use logistic::{DECAYS, LinearClassifier, Logistic};
 pub use prototype::{prototype, prototypes};
 pub use weight_matrix::WeightMatrix;
 
 use crate::error::{Error, Result};
 use crate::features::Features;
+
+#[doc(hidden)] // for our own crates
+pub use cosine::{length, log_softmax, softmax, through_normalisation};
 
 /// The examples one class is learned from: the extended set of clean and noisy ones, each with its relevance.
 #[derive(Clone, Copy)]
@@ -41,7 +29,7 @@ pub struct WeightedClass<'a> {
 }
 
 impl<'a> WeightedClass<'a> {
-    /// `clean` examples count 1, `noisy` ones by their `relevance`.
+    /// `clean` examples have weight 1, `noisy` ones their `relevance`.
     pub fn new(clean: &'a Features, noisy: &'a Features, relevance: &'a [f32]) -> Result<WeightedClass<'a>> {
         if clean.is_empty() {
             return Err(Error::NoCleanExample);
@@ -69,7 +57,7 @@ impl<'a> WeightedClass<'a> {
     }
 
     /// All examples, clean first, with their weights.
-    fn examples(&self) -> impl Iterator<Item = (&'a [f32], f32)> + use<'a> {
+    pub fn examples(&self) -> impl Iterator<Item = (&'a [f32], f32)> + use<'a> {
         let noisy = self.noisy.rows().zip(self.relevance.iter().copied());
         self.clean.rows().map(|row| (row, 1.0)).chain(noisy)
     }

@@ -41,7 +41,8 @@ mod tests {
     #[test]
     fn prototypes_agree_with_numpy() {
         let golden = read("prototype");
-        let (all, k) = (features(&golden["features"]), count(&golden["n_clean"]));
+        let all = features(&golden["features"]);
+        let k = count(&golden["n_clean"]);
         let relevance = numbers(&golden["relevance"]);
         let clean = all.select(&(0..k).collect::<Vec<_>>());
         let noisy = all.select(&(k..all.len()).collect::<Vec<_>>());

@@ -9,7 +9,7 @@ use crate::model::{Classifier, Scores};
 
 /// A classifier by cosine: **eq. (4)**, π(x) = argmax_c ŵ_c·ĝ(x).
 ///
-/// The scale s turns cosines into the logits of eq. (6); it does not change who wins.
+/// The scale s turns cosines into the logits of eq. (6); it does not change the predicted class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeightMatrix {
     weights: Features,
@@ -47,7 +47,8 @@ impl Classifier for WeightMatrix {
     /// Cosines ŵ_c·ĝ(x).
     fn scores(&self, features: &Features) -> Scores {
         const CHUNK: usize = 256;
-        let (k, dim) = (self.weights.len(), self.weights.dim());
+        let k = self.weights.len();
+        let dim = self.weights.dim();
         let mut values = vec![0f32; features.len() * k];
         if k > 0 {
             let all_weights = self.weights.block(0..k);

@@ -70,8 +70,7 @@ fn check_labels(labels: &[usize], n: usize, k: usize) -> Result<()> {
 }
 
 impl ClassCounts {
-    /// Counts an example of class `label`, this one, by its scores for all classes. Equal scores are ranked by lower
-    /// class.
+    /// Counts an example of this class, `label`, by its scores for all classes. Equal scores are ranked by lower class.
     pub fn add(&mut self, scores: &[f32], label: usize) {
         let rank = rank_of(scores, label);
         self.n += 1;

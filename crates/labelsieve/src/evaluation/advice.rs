@@ -1,29 +1,29 @@
-//! Which candidates to keep, from their probabilities alone.
+//! Advice on a threshold for candidates, from their probabilities alone.
 
 use serde::{Deserialize, Serialize};
 
-/// The expected share of right ones among those kept that is good enough.
+/// The expected precision of the kept candidates that counts as good enough.
 pub const ENOUGH_RIGHT: f64 = 0.9;
 
 /// Thresholds that are considered, in twentieths: below the first, a candidate is more likely wrong than right.
 const TWENTIETHS: std::ops::Range<u8> = 10..20;
 
-/// Keep the candidates with at least this probability, and what is to be expected of them.
+/// Advice to keep the candidates with at least a probability, and the expected outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
-    /// The least probability that is kept.
+    /// The lowest probability that is kept.
     pub threshold: f64,
-    /// How many candidates have it.
+    /// How many candidates reach it.
     pub n_kept: usize,
-    /// The share of these expected to be right: their mean probability; none without any.
+    /// The share of these expected to be right: their mean probability; none if none is kept.
     pub share_right: Option<f64>,
-    /// The share expected to be kept of all right ones; none if none is expected to be right.
+    /// The share of all right candidates expected to be kept; none if none is expected to be right.
     pub share_found: Option<f64>,
 }
 
 impl Advice {
-    /// The least of 0.5, 0.55, … 0.95 above which at least 90 % are expected to be right; where there is none, 0.5, above which
-    /// every single one is more likely right than wrong. Nothing for a class without candidates.
+    /// The lowest of 0.5, 0.55, … 0.95 from which at least 90 % are expected to be right; if there is none, 0.5, from which each
+    /// candidate is more likely right than wrong. None for a class without candidates.
     pub fn new(probability: &[f32]) -> Option<Advice> {
         let at = |twentieths: u8| Advice::at(probability, f64::from(twentieths) / 20.0);
         let is_enough = |advice: &Advice| advice.share_right.is_some_and(|share| share >= ENOUGH_RIGHT);
@@ -31,12 +31,14 @@ impl Advice {
         (!probability.is_empty()).then(|| found.unwrap_or_else(|| at(TWENTIETHS.start)))
     }
 
-    /// What is to be expected of the candidates with at least this probability.
+    /// The expected outcome of keeping the candidates with at least this probability.
     pub fn at(probability: &[f32], threshold: f64) -> Advice {
-        let least = threshold as f32; // as the numbers in a file compare with it
-        let kept = || probability.iter().filter(|p| **p >= least);
+        let threshold_f32 = threshold as f32; // files store `f32`, so compare with the same rounding
+        let kept = || probability.iter().filter(|p| **p >= threshold_f32);
         let sum = |values: &mut dyn Iterator<Item = &f32>| values.map(|&p| f64::from(p)).sum::<f64>();
-        let (n_kept, right, all_right) = (kept().count(), sum(&mut kept()), sum(&mut probability.iter()));
+        let n_kept = kept().count();
+        let right = sum(&mut kept());
+        let all_right = sum(&mut probability.iter());
         Advice {
             threshold,
             n_kept,
@@ -45,9 +47,10 @@ impl Advice {
         }
     }
 
-    /// What several classes come to, each with its own threshold: how many are kept, and the share expected to be right.
+    /// The total of several classes, each with its own threshold: how many are kept, and the share expected to be right.
     pub fn sum<'a>(classes: impl Iterator<Item = &'a Advice>) -> (usize, Option<f64>) {
-        let (mut n_kept, mut right) = (0, 0.0);
+        let mut n_kept = 0;
+        let mut right = 0.0;
         for advice in classes {
             n_kept += advice.n_kept;
             right += advice.n_kept as f64 * advice.share_right.unwrap_or(0.0);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How far probabilities can be taken at their word.
+/// Predicted probabilities against observed shares.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reliability {
     /// The bins that have examples, by probability.
@@ -11,18 +11,18 @@ pub struct Reliability {
     pub expected_error: f64,
 }
 
-/// The examples whose probability lies in one stretch of [0, 1].
+/// The examples whose probability lies in one interval of [0, 1].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bin {
-    /// Where it begins; probabilities are at least this.
+    /// Lower bound, inclusive.
     pub from: f64,
-    /// Where it ends; probabilities are below this, in the last bin at most this.
+    /// Upper bound, exclusive except in the last bin.
     pub to: f64,
     /// Their mean probability: the share that should be relevant.
     pub mean: f64,
-    /// The share that is.
+    /// The share that is relevant.
     pub share: f64,
-    /// How many there are.
+    /// Number of examples.
     pub n: usize,
 }
 
@@ -38,7 +38,7 @@ struct Count {
     n: usize,
 }
 
-/// As many as tables and figures have.
+/// The number of bins in tables and figures.
 const BINS: usize = 10;
 
 impl Default for Calibration {
@@ -63,7 +63,7 @@ impl Calibration {
         }
     }
 
-    /// Adds what another one has counted.
+    /// Adds the counts of another set.
     pub fn merge(&mut self, other: &Calibration) {
         for (count, other) in self.0.iter_mut().zip(&other.0) {
             count.probability += other.probability;
@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn probabilities_that_keep_their_word_have_no_error() {
-        let (mut p, mut relevant) = (Vec::new(), Vec::new());
+        let mut p = Vec::new();
+        let mut relevant = Vec::new();
         for quarters in 0..=4 {
             for i in 0..4 {
                 p.push(quarters as f32 / 4.0);

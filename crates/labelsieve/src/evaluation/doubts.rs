@@ -1,24 +1,20 @@
-//! Classes whose relevance says little, told from the relevance and the sizes alone.
+//! Detection of uninformative relevance, from its values and the sizes of a class alone.
 
 use crate::relevance::Method;
 
-/// Why to doubt the relevance of a class.
+/// Reasons to doubt the relevance of a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Doubts {
-    /// It hardly tells the candidates apart.
+    /// Nearly all candidates have the same relevance.
     pub is_flat: bool,
-    /// There are hardly more candidates than so many neighbours that each has in the graph.
+    /// The number of neighbours in the graph, if there are hardly more candidates than that.
     pub small_pool: Option<usize>,
 }
 
 impl Doubts {
-    /// Of the relevance of the candidates that nobody decided about, and of the numbers of clean examples and of all candidates.
-    /// `method`, where it is known, says whether there is a graph, and whether all candidates are meant to be alike.
-    pub fn new(
-        method: Option<&Method>,
-        undecided: &[f32],
-        (n_clean, n_candidates): (usize, usize),
-    ) -> Doubts {
+    /// `undecided`: the relevance of the undecided candidates. `method`, if known, determines whether there is a graph and
+    /// whether equal relevance is intended.
+    pub fn new(method: Option<&Method>, undecided: &[f32], n_clean: usize, n_candidates: usize) -> Doubts {
         let is_small =
             |neighbours: &usize| n_candidates > 0 && is_small_pool(n_candidates, n_clean, *neighbours);
         Doubts {
@@ -28,14 +24,14 @@ impl Doubts {
     }
 }
 
-/// Nine tenths of a flat class's candidates lie within this.
+/// The relevance of nine tenths of a flat class lies within this.
 const FLAT: f32 = 0.05;
 
-/// Whether relevance hardly tells the candidates apart: nine tenths of them, those between the 5th and the 95th percentile,
-/// lie within 0.05. As weights, such numbers are one number. A quartile would not do: with one clean example most candidates
-/// of a good class are near 1, and its tail is what tells.
+/// Whether nearly all candidates have the same relevance: nine tenths of them, those between the 5th and the 95th percentile,
+/// lie within 0.05, which makes no difference as a weight. Quartiles would be too strict: with one clean example most candidates
+/// of a good class are near 1, and only the tail is informative.
 ///
-/// A single candidate is not compared with any other, so it is never flat.
+/// A single candidate is never flat.
 fn is_flat(relevance: &[f32]) -> bool {
     if relevance.len() < 2 {
         return false;
@@ -46,8 +42,8 @@ fn is_flat(relevance: &[f32]) -> bool {
     sorted[sorted.len() - 1 - tail] - sorted[tail] < FLAT
 }
 
-/// Whether a pool is about as large as the neighbourhood of each of its examples, so that the graph joins nearly all with all
-/// and says nothing: at most as many candidates as neighbours and clean examples.
+/// Whether the graph of a pool is nearly complete and thus uninformative: there are at most as many candidates as neighbours and
+/// clean examples.
 fn is_small_pool(n_candidates: usize, n_clean: usize, neighbours: usize) -> bool {
     n_candidates <= neighbours + n_clean
 }
@@ -61,10 +57,11 @@ mod tests {
     fn doubts_are_raised_where_they_mean_something() {
         let spread: Vec<f32> = (0..60).map(|i| i as f32 / 60.0).collect();
         let doubts = |method: &Method, relevance: &[f32]| {
-            let Doubts { is_flat, small_pool } = Doubts::new(Some(method), relevance, (2, relevance.len()));
+            let Doubts { is_flat, small_pool } = Doubts::new(Some(method), relevance, 2, relevance.len());
             (is_flat, small_pool)
         };
-        let (gcn, similarity) = (Method::gcn(), Method::Similarity(Similarity {}));
+        let gcn = Method::gcn();
+        let similarity = Method::Similarity(Similarity {});
         assert_eq!(doubts(&gcn, &[0.75; 60]), (true, None));
         assert_eq!(doubts(&gcn, &spread[..9]), (false, Some(50)));
         assert_eq!(doubts(&gcn, &spread), (false, None));
@@ -76,12 +73,8 @@ mod tests {
             (false, None),
             "as was asked for"
         );
-        assert_eq!(Doubts::new(None, &[0.75; 9], (2, 9)), Doubts { is_flat: true, small_pool: None });
-        assert_eq!(
-            Doubts::new(Some(&gcn), &[0.75], (2, 60)).small_pool,
-            None,
-            "decided ones are in the pool"
-        );
+        assert_eq!(Doubts::new(None, &[0.75; 9], 2, 9), Doubts { is_flat: true, small_pool: None });
+        assert_eq!(Doubts::new(Some(&gcn), &[0.75], 2, 60).small_pool, None, "decided ones are in the pool");
     }
 
     #[test]

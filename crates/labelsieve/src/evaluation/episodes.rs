@@ -1,4 +1,4 @@
-//! Who takes part in an episode: clean examples drawn at random, classes that tune or report, few-way trials.
+//! Sampling of episodes: clean examples, classes for tuning and for reporting, few-way trials.
 
 use labelsieve_numerics::random::Stream;
 
@@ -10,15 +10,15 @@ pub fn alternate_halves(n: usize) -> (Vec<usize>, Vec<usize>) {
     (0..n).partition(|position| position % 2 == 0)
 }
 
-/// Draws `most` clean examples of each class as positions below `sizes[class]`, all different. The first k of a class
-/// are its clean examples at k shots, so that more shots add to the same examples. A class with fewer gives all it has.
-pub fn draw_clean(sizes: &[usize], most: usize, stream: Stream) -> Vec<Vec<usize>> {
-    let of_class = |(class, &size): (usize, &usize)| stream.branch(class as u64).choose(size, most);
+/// Draws up to `max_clean` clean examples of each class as distinct positions below `sizes[class]`. The first k of a class
+/// are its clean examples at k shots, so that more shots extend fewer ones.
+pub fn draw_clean(sizes: &[usize], max_clean: usize, stream: Stream) -> Vec<Vec<usize>> {
+    let of_class = |(class, &size): (usize, &usize)| stream.branch(class as u64).choose(size, max_clean);
     sizes.iter().enumerate().map(of_class).collect()
 }
 
-/// A few-way trial: some classes, clean examples of each, and test examples to tell apart. Examples are positions
-/// among those of their class.
+/// A few-way trial: some classes, clean examples of each, and test examples to classify. Examples are positions within their
+/// class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FewWayTrial {
     /// The classes.
@@ -36,16 +36,17 @@ pub struct FewWay {
     pub ways: usize,
     /// Clean examples of each.
     pub shots: usize,
-    /// Test examples of each, where a class has so many.
+    /// Test examples of each, at most.
     pub queries: usize,
 }
 
 impl FewWay {
-    /// Draws a trial from classes with so many labelled and so many test examples.
+    /// Draws a trial from classes with these numbers of labelled and of test examples.
     pub fn draw(&self, labelled: &[usize], tests: &[usize], stream: Stream) -> Result<FewWayTrial> {
         check(labelled.len() >= self.ways, "classes", "as many as a trial has ways", labelled.len())?;
         let classes = stream.branch(0).choose(labelled.len(), self.ways);
-        let (mut clean, mut queries) = (Vec::new(), Vec::new());
+        let mut clean = Vec::new();
+        let mut queries = Vec::new();
         for (way, &class) in classes.iter().enumerate() {
             check(labelled[class] >= self.shots, "labelled examples", "one per shot", labelled[class])?;
             clean.push(stream.branch(1).branch(way as u64).choose(labelled[class], self.shots));

@@ -1,4 +1,4 @@
-//! A mean over episodes and how far to trust it.
+//! The mean over episodes with its confidence interval.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Interval {
     /// The mean.
     pub mean: f64,
-    /// Half the width; none for a single value, which says nothing about its spread.
+    /// Half the width; none for a single value, which has no spread.
     pub half_width: Option<f64>,
 }
 
@@ -31,8 +31,11 @@ fn student_t(freedom: usize) -> f64 {
     if let Some(&t) = TABLE.get(freedom - 1) {
         return t;
     }
-    let (z, n) = (1.959_964f64, freedom as f64);
-    let (z3, z5, z7) = (z.powi(3), z.powi(5), z.powi(7));
+    let z = 1.959_964f64;
+    let n = freedom as f64;
+    let z3 = z.powi(3);
+    let z5 = z.powi(5);
+    let z7 = z.powi(7);
     z + (z3 + z) / (4.0 * n)
         + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * n.powi(2))
         + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * n.powi(3))

@@ -20,19 +20,19 @@ pub struct LeaveOneOut {
     pub clean_only: Option<f64>,
 }
 
-/// A class as it is learned, and what its candidates of relevance zero add when all count alike.
+/// The examples a class is learned from, and the sum of those left out of them.
 #[derive(Clone, Copy)]
 pub struct CheckedClass<'a> {
-    /// The examples that it is learned from. Candidates of relevance zero change nothing and may be missing here …
+    /// The examples that it is learned from. Candidates of relevance zero change nothing and may be left out …
     pub learned: WeightedClass<'a>,
-    /// … if the sum of their features, row by row, stands here; one number per column.
+    /// … if this is the sum of their feature rows, one number per column.
     pub irrelevant: &'a [f32],
 }
 
 /// Compares the three ways to use a pool on the clean examples.
 ///
 /// The relevance was learned with the left-out example among the clean ones, so the weighted figure is somewhat
-/// flattered; a figure *below* the other two is bad news all the same.
+/// optimistic; a figure *below* the other two is a warning all the same.
 pub fn leave_one_out(classes: &[CheckedClass]) -> Result<LeaveOneOut> {
     let n = classes.iter().map(|class| class.learned.n_clean()).sum();
     if classes.len() < 2 {
@@ -48,7 +48,7 @@ pub fn leave_one_out(classes: &[CheckedClass]) -> Result<LeaveOneOut> {
     })
 }
 
-/// The share of clean examples that are recognised when noisy ones weigh `weight(relevance)`.
+/// The share of clean examples that are recognised when noisy ones have weight `weight(relevance)`.
 fn recognised(classes: &[CheckedClass], weight: impl Fn(f32) -> f32 + Sync) -> Result<f64> {
     let dim = classes[0].learned.clean().dim();
     let of_zero = weight(0.0);
@@ -72,8 +72,8 @@ fn recognised(classes: &[CheckedClass], weight: impl Fn(f32) -> f32 + Sync) -> R
     Ok(right.iter().sum::<usize>() as f64 / n.max(1) as f64)
 }
 
-/// Whether an example is recognised when it is left out of its class: is it closer to what remains of the class's `sum`,
-/// in which it has this weight, than to all `others`, which are prototypes of unit length?
+/// Whether an example is recognised when it is left out of its class: it is closer to the rest of the class's `sum`, in which
+/// it has this weight, than to all `others`, prototypes of unit length.
 pub fn is_recognised<'a>(
     row: &[f32],
     sum: &[f32],
@@ -104,8 +104,10 @@ mod tests {
     #[test]
     fn a_pool_of_the_wrong_class_shows_in_the_untreated_figure() {
         let features = |values: &[f32]| Features::new(values.to_vec(), 2).unwrap();
-        let (east, north) = (features(&[1.0, 0.0, 1.0, 0.1]), features(&[0.0, 1.0, 0.1, 1.0]));
-        let (good, bad) = (features(&[1.0, 0.0].repeat(9)), features(&[1.0, -0.1].repeat(9)));
+        let east = features(&[1.0, 0.0, 1.0, 0.1]);
+        let north = features(&[0.0, 1.0, 0.1, 1.0]);
+        let good = features(&[1.0, 0.0].repeat(9));
+        let bad = features(&[1.0, -0.1].repeat(9));
         let classes = [
             checked(&east, &good, &[1.0; 9], &NONE),
             checked(&north, &bad, &[0.0; 9], &NONE), // its candidates are all of the other class
@@ -120,8 +122,10 @@ mod tests {
         // Class east: one clean example east. Class north: one north, and three candidates south of relevance 0. Alike,
         // what is left of north points south, so its example is closer to east (0) than to its own class (-1).
         let row = |x: f32, y: f32| Features::new(vec![x, y], 2).unwrap();
-        let (east, north) = (row(1.0, 0.0), row(0.0, 1.0));
-        let (good, wrong) = (row(1.0, 0.0), Features::new([0.0, -1.0].repeat(3), 2).unwrap());
+        let east = row(1.0, 0.0);
+        let north = row(0.0, 1.0);
+        let good = row(1.0, 0.0);
+        let wrong = Features::new([0.0, -1.0].repeat(3), 2).unwrap();
         let none = Features::empty(2);
         let listed = [checked(&east, &good, &[0.5], &NONE), checked(&north, &wrong, &[0.0; 3], &NONE)];
         let summed = [checked(&east, &good, &[0.5], &NONE), checked(&north, &none, &[], &[0.0, -3.0])];

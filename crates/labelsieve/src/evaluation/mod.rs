@@ -1,4 +1,4 @@
-//! How good is it? Accuracy, intervals over episodes, tuning, and relevance and its probabilities against the truth.
+//! Evaluation: accuracy, confidence intervals over episodes, tuning, and relevance and its probabilities against the truth.
 
 mod accuracy;
 mod advice;

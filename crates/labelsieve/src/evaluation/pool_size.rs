@@ -1,10 +1,10 @@
-//! What a change brings to classes with few and with many candidates.
+//! The gain from a change, by the number of candidates of the classes.
 
 use serde::{Deserialize, Serialize};
 
 use super::size_group::SizeGroup;
 
-/// What the classes of a group gained.
+/// The mean gain of the classes in a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupGain {
     /// The classes, by their numbers of candidates.
@@ -14,8 +14,8 @@ pub struct GroupGain {
     pub mean_gain: f64,
 }
 
-/// Groups classes by candidates in powers of ten (0, 1–9, 10–99, …), leaving out empty groups. `gains[c]` is what
-/// class c gained, e.g. in accuracy.
+/// Groups classes by candidates in powers of ten (0, 1–9, 10–99, …), leaving out empty groups. `gains[c]`: the
+/// gain of class c, e.g. in accuracy.
 pub fn gain_by_pool_size(sizes: &[usize], gains: &[f64]) -> Vec<GroupGain> {
     let counts: Vec<u64> = sizes.iter().map(|&size| size as u64).collect();
     let groups = SizeGroup::by_digits(&counts).into_iter().filter(|group| group.n_classes > 0);

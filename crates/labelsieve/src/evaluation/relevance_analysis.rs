@@ -1,8 +1,8 @@
-//! Relevance against the truth, where it is known.
+//! Relevance against the truth, if it is known.
 
 use serde::{Deserialize, Serialize};
 
-/// How well relevance tells relevant from irrelevant examples of a class.
+/// How well relevance separates relevant from irrelevant examples of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RelevanceAnalysis {
     /// Relevant examples.
@@ -45,7 +45,9 @@ impl RelevanceAnalysis {
 
 /// The probability that a relevant example scores above an irrelevant one; a tie counts half.
 pub fn roc_auc(scores: &[f32], truth: &[bool]) -> Option<f64> {
-    let (mut wins, mut positives, mut negatives) = (0f64, 0usize, 0usize);
+    let mut wins = 0f64;
+    let mut positives = 0usize;
+    let mut negatives = 0usize;
     for group in descending_groups(scores, truth).iter().rev() {
         wins += group.positives as f64 * (negatives as f64 + 0.5 * group.negatives as f64);
         positives += group.positives;
@@ -56,7 +58,9 @@ pub fn roc_auc(scores: &[f32], truth: &[bool]) -> Option<f64> {
 
 /// Σ (recall step) × (precision there), going down the ranking; examples of equal score enter together.
 pub fn average_precision(scores: &[f32], truth: &[bool]) -> Option<f64> {
-    let (mut sum, mut positives, mut seen) = (0f64, 0usize, 0usize);
+    let mut sum = 0f64;
+    let mut positives = 0usize;
+    let mut seen = 0usize;
     for group in descending_groups(scores, truth) {
         positives += group.positives;
         seen += group.positives + group.negatives;

@@ -25,7 +25,7 @@ impl SizeGroup {
         groups
     }
 
-    /// Whether a class with so many candidates belongs to the group.
+    /// Whether a class with `n_candidates` candidates belongs to the group.
     pub fn contains(&self, n_candidates: u64) -> bool {
         (self.from..=self.to).contains(&n_candidates)
     }

@@ -7,13 +7,13 @@ use crate::classifier::WeightMatrix;
 use crate::error::Result;
 use crate::features::Features;
 
-/// Test examples of the novel classes and, where there are any, of the base classes.
+/// Test examples of the novel classes and, if there are any, of the base classes.
 pub struct TestSets {
     /// Test examples of the novel classes.
     pub novel: Features,
     /// Their classes, as rows of the classifier to be tested.
     pub novel_labels: Vec<usize>,
-    /// The classes that were there before.
+    /// The base classes, if there are any.
     pub base: Option<BaseTest>,
 }
 
@@ -54,7 +54,8 @@ mod tests {
     use super::*;
     use crate::classifier::{Cosine, WeightedClass, prototypes};
     use crate::engine::{Cpu, Engine, Job};
-    use crate::model::{ClassProblem, NoisyPool, Relevance};
+    use crate::graph::NoisyPool;
+    use crate::model::{ClassProblem, Relevance};
     use crate::relevance::{Beta, Method};
     use crate::synthetic::Recipe;
 
@@ -82,8 +83,9 @@ mod tests {
             };
             tests.measure(&learned.unwrap()).unwrap().novel.top_1
         };
-        let (gcn_proto, untreated, clean_only) =
-            (reach(&gcn, None), reach(&untreated, None), reach(&none, None));
+        let gcn_proto = reach(&gcn, None);
+        let untreated = reach(&untreated, None);
+        let clean_only = reach(&none, None);
         assert!(gcn_proto > untreated && gcn_proto > clean_only, "{gcn_proto}, {untreated}, {clean_only}");
         assert!(reach(&gcn, Some(Cosine::default())) > untreated);
     }

@@ -1,4 +1,4 @@
-//! Choosing settings on validation classes.
+//! Selection of settings on validation classes.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ pub const LAMBDAS: [f32; 8] = [0.001, 0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0];
 /// β values tried for β*.
 pub const BETAS: [f32; 7] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0];
 
-/// A setting and what it reached.
+/// A setting and its score.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial<T> {
     /// The setting.

@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use labelsieve_numerics::kernels::{Aligned, add_scaled};
-use labelsieve_numerics::scratch::{Access, Array, Place, Scratch, streamed, stretches};
+use labelsieve_numerics::scratch::{Access, Array, OptionalScratch, Scratch, streamed, stretches};
 use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours};
-use super::sorted::{Sorted, restore, stretches_of};
+use super::sorted::{SortedRows, restore, stretches_of};
 use crate::error::Result;
 use crate::features::Features;
 
@@ -21,21 +21,35 @@ pub struct Affinity {
     weights: Array<f32>,
 }
 
-/// Rows that a thread works on at a time.
+/// The edges of some rows, to be filled.
+struct EdgeSlice<'a> {
+    rows: Range<usize>,
+    columns: &'a mut [u32],
+    weights: &'a mut [f32],
+}
+
+/// An affinity that several models read, and the number of neighbours it was made with.
+pub(crate) struct SharedAffinity {
+    pub neighbours: usize,
+    pub affinity: Arc<Affinity>,
+}
+
+/// Rows per unit of work.
 const ROWS: usize = 256;
 
 impl Affinity {
-    /// The reciprocal ones among `neighbours`.
+    /// **§4** of the paper: the affinity of the reciprocal ones among `neighbours`.
     ///
-    /// j belongs to i's list; whether i belongs to j's needs no search: it does exactly if it does not come after the
-    /// last entry of j's list, since both lists hold the same similarity, bit for bit.
+    /// For j in the list of i, whether i is in the list of j needs no search: it is exactly if it does not come after the last
+    /// entry of that list, since both lists hold the same similarity, bit for bit.
     pub fn reciprocal(neighbours: &Neighbours) -> Affinity {
         Affinity::reciprocal_in(None, neighbours).expect("edges in memory")
     }
 
-    /// As [`Affinity::reciprocal`], with the edges in a scratch space if there is one.
-    pub(crate) fn reciprocal_in(place: Place, neighbours: &Neighbours) -> Result<Affinity> {
-        let (n, list) = (neighbours.len(), neighbours.width() * size_of::<Entry>());
+    /// As [`Affinity::reciprocal`], with the edges in `scratch` if there is one.
+    pub(crate) fn reciprocal_in(scratch: OptionalScratch, neighbours: &Neighbours) -> Result<Affinity> {
+        let n = neighbours.len();
+        let list = neighbours.width() * size_of::<Entry>();
         let mut last: Vec<Option<Entry>> = Vec::with_capacity(n);
         for rows in streamed(n, list) {
             last.par_extend(rows.clone().into_par_iter().with_min_len(ROWS).map(|i| neighbours.last(i)));
@@ -50,12 +64,13 @@ impl Affinity {
         for i in 0..n {
             offsets[i + 1] += offsets[i];
         }
-        let (columns, weights) = (Array::zeros(place, offsets[n])?, Array::zeros(place, offsets[n])?);
+        let columns = Array::zeros(scratch, offsets[n])?;
+        let weights = Array::zeros(scratch, offsets[n])?;
         let mut graph = Affinity { offsets, columns, weights };
         for rows in streamed(n, list) {
             graph.edges_mut(rows.clone()).into_par_iter().for_each_init(
                 Vec::new,
-                |row, (rows, columns, weights)| {
+                |row, EdgeSlice { rows, columns, weights }| {
                     let mut slots = columns.iter_mut().zip(weights);
                     for i in rows {
                         row.clear();
@@ -74,23 +89,25 @@ impl Affinity {
         Ok(graph)
     }
 
-    /// The edges of these rows, to be filled, some rows at a time.
-    fn edges_mut(&mut self, rows: Range<usize>) -> Vec<(Range<usize>, &mut [u32], &mut [f32])> {
+    /// The edges of these rows, to be filled, in parts of [`ROWS`] rows.
+    fn edges_mut(&mut self, rows: Range<usize>) -> Vec<EdgeSlice<'_>> {
         let all = self.offsets[rows.start]..self.offsets[rows.end];
-        let (mut columns, mut weights) = (&mut self.columns[all.clone()], &mut self.weights[all]);
+        let mut columns = &mut self.columns[all.clone()];
+        let mut weights = &mut self.weights[all];
         let mut parts = Vec::with_capacity(rows.len().div_ceil(ROWS));
         for start in rows.clone().step_by(ROWS) {
             let part = start..rows.end.min(start + ROWS);
             let count = self.offsets[part.end] - self.offsets[part.start];
             let (of_part, rest) = columns.split_at_mut(count);
             let (weights_of_part, weights_rest) = weights.split_at_mut(count);
-            parts.push((part, of_part, weights_of_part));
-            (columns, weights) = (rest, weights_rest);
+            parts.push(EdgeSlice { rows: part, columns: of_part, weights: weights_of_part });
+            columns = rest;
+            weights = weights_rest;
         }
         parts
     }
 
-    /// Says that the edges of these rows are not needed for a while.
+    /// Hints that the edges of these rows are not needed for a while.
     pub(crate) fn release(&self, rows: Range<usize>) {
         let part = self.offsets[rows.start]..self.offsets[rows.end];
         self.columns.release(part.clone());
@@ -119,14 +136,16 @@ impl Affinity {
         (&self.columns[range.clone()], &self.weights[range])
     }
 
-    /// How many reciprocal neighbours each of these examples has.
+    /// The number of reciprocal neighbours of each of these examples.
     pub fn n_neighbours(&self, rows: Range<usize>) -> Vec<u32> {
         rows.map(|i| (self.offsets[i + 1] - self.offsets[i]) as u32).collect()
     }
 
-    /// These rows alone, with the columns that they have.
+    /// A copy of these rows, with their columns unchanged.
     pub(crate) fn select(&self, rows: &[u32]) -> Affinity {
-        let (mut offsets, mut all_columns, mut all_weights) = (vec![0], Vec::new(), Vec::new());
+        let mut offsets = vec![0];
+        let mut all_columns = Vec::new();
+        let mut all_weights = Vec::new();
         for &row in rows {
             let (columns, weights) = self.row(row as usize);
             all_columns.extend_from_slice(columns);
@@ -165,7 +184,7 @@ fn reciprocal_row<'a>(
 /// Ã as an operator: D⁻¹(A + I), or the identity when there is no graph (the MLP).
 #[derive(Clone, Debug)]
 pub enum Propagation {
-    /// Every example for itself: A = 0, so Ã = I.
+    /// Without a graph: A = 0, so Ã = I.
     Identity(usize),
     /// Averages over an example and its reciprocal neighbours.
     Graph {
@@ -197,7 +216,7 @@ impl Propagation {
         self.len() == 0
     }
 
-    /// These rows of Ã alone, with the columns that they have.
+    /// A copy of these rows of Ã, with their columns unchanged.
     pub(crate) fn select(&self, rows: &[u32]) -> Propagation {
         match self {
             Propagation::Identity(_) => Propagation::Identity(rows.len()),
@@ -226,7 +245,7 @@ impl Propagation {
         }
     }
 
-    /// Bytes held.
+    /// Memory use in bytes.
     pub(crate) fn memory(&self) -> usize {
         match self {
             Propagation::Identity(_) => 0,
@@ -253,7 +272,7 @@ impl Propagation {
         self.propagate_by(|i| if i < k { clean.row(i) } else { noisy.row(i - k) }, which, clean.dim(), out);
     }
 
-    /// The same where `row(i)` is row i of V, of d numbers.
+    /// As [`Propagation::propagate_rows`], where `row(i)` is row i of V, of d numbers.
     fn propagate_by<'a>(
         &self,
         row: impl Fn(usize) -> &'a [f32] + Sync,
@@ -273,16 +292,18 @@ impl Propagation {
         });
     }
 
-    /// The noisy rows of Ã V, for a pool that memory does not hold. Similar rows stand together in `sorted`, so a stretch of
-    /// them needs little beside itself.
+    /// The noisy rows of Ã V, for a pool that exceeds memory. Similar rows are adjacent in `sorted`, so a stretch of them reads few
+    /// other rows.
     pub(crate) fn propagate_sorted(
         &self,
         clean: &Features,
-        sorted: Sorted,
+        sorted: SortedRows,
         scratch: &dyn Scratch,
     ) -> Result<Aligned> {
-        const MEAN_OF: usize = 32; // rows, about
-        let (k, d, n) = (clean.len(), clean.dim(), sorted.len());
+        const MEAN_OF: usize = 32; // rows per mean, about
+        let k = clean.len();
+        let d = clean.dim();
+        let n = sorted.len();
         let stretches = || stretches(n, MEAN_OF * d * size_of::<f32>(), scratch.memory() / 2);
         let mut by_place = Aligned::zeros_in(Some(scratch), n * d)?;
         let edges_stay = self.memory() < scratch.memory() / 4;
@@ -317,7 +338,7 @@ impl Propagation {
         Ok(by_row)
     }
 
-    /// Says how edges will be read from now on.
+    /// Hints at how edges will be accessed from now on.
     fn expect(&self, access: Access) {
         if let Propagation::Graph { affinity, .. } = self {
             affinity.columns.expect(access);
@@ -325,7 +346,7 @@ impl Propagation {
         }
     }
 
-    /// Says that the edges of these rows are not needed for a while.
+    /// Hints that the edges of these rows are not needed for a while.
     pub(crate) fn release(&self, rows: Range<usize>) {
         if let Propagation::Graph { affinity, .. } = self {
             affinity.release(rows);

@@ -1,8 +1,8 @@
-//! Neighbours of very many rows, nearly all of them: pairs of panels that few rows point to are not looked at.
+//! Approximate neighbours of very many rows: pairs of panels with few votes are skipped.
 //!
-//! Rows are put in clusters, similar clusters side by side, and cut into panels. Every row votes for the panels of the few clusters that it is
-//! most similar to, and a pair of panels is searched if it has votes enough. How many are enough is learned from some rows whose
-//! neighbours are searched among all rows; of others, searched likewise, the recall is measured.
+//! Rows are clustered, with similar clusters adjacent, and split into panels. Every row votes for the panels of its most similar
+//! clusters, and a pair of panels is searched if it has enough votes. The threshold is learned from some rows with an exact search;
+//! the recall is measured on others.
 
 use labelsieve_numerics::Watch;
 use labelsieve_numerics::level::Level;
@@ -16,23 +16,23 @@ use super::search::{self, PANEL, Tiles};
 use crate::features::Features;
 
 /// Below this many rows, an exact search takes seconds.
-pub(super) const FEWEST_ROWS: usize = 65_536;
+pub(super) const MIN_ROWS: usize = 65_536;
 /// Clusters that a row votes for.
 const VOTES: usize = 8;
-/// Rows that the number of votes is learned from, and as many that the recall is measured on.
+/// Rows that the threshold is learned from; as many others measure the recall.
 const PROBES: usize = 128;
-/// The share of all pairs of panels from which on an exact search is as fast.
-const NOT_WORTH_IT: f64 = 0.6;
+/// From this share of all pairs of panels on, an exact search is as fast.
+const MAX_PAIR_SHARE: f64 = 0.6;
 
-/// A pair of panels, the lower one first, and how many rows of either point to the other.
+/// A pair of panels, the lower one first, and the votes of the rows of either for the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pair {
     panels: (u32, u32),
     votes: u32,
 }
 
-/// The `count` nearest other rows of each row with about the `wanted` recall, and the recall that was measured; exact where rows are few,
-/// or where leaving out pairs saves too little.
+/// The `count` nearest other rows of each row with about the `wanted` recall, and the measured recall; exact if rows are few or
+/// skipping pairs saves too little.
 pub(super) fn approximate(
     level: Level,
     features: &Features,
@@ -40,10 +40,7 @@ pub(super) fn approximate(
     wanted: f64,
     watch: &Watch,
 ) -> (Neighbours, f64) {
-    let leading = match features.len() < FEWEST_ROWS {
-        true => None,
-        false => Leading::choose(level, features, count),
-    };
+    let leading = if features.len() < MIN_ROWS { None } else { Leading::choose(level, features, count) };
     match &leading {
         Some(leading) => approximate_by(level, features, count, wanted, leading, watch),
         None => (search::exact(level, features, count, watch), 1.0),
@@ -64,12 +61,12 @@ fn approximate_by(
     let pairs = pairs(&clusters, watch);
     let n_panels = n.div_ceil(PANEL);
     let probes = |first: usize| (0..PROBES).map(move |i| (first + 2 * i) * n / (2 * PROBES));
-    let least = (!watch.is_stopped())
+    let min_votes = (!watch.is_stopped())
         .then(|| votes_for(wanted, &pairs, &clusters, &truth(features, count, probes(0))))
         .flatten();
-    let chosen = least.map(|least| chosen(pairs, least, n_panels));
+    let chosen = min_votes.map(|min_votes| chosen(pairs, min_votes, n_panels));
     let all = n_panels * (n_panels + 1) / 2;
-    match chosen.filter(|chosen| (chosen.len() as f64) < NOT_WORTH_IT * all as f64) {
+    match chosen.filter(|chosen| (chosen.len() as f64) < MAX_PAIR_SHARE * all as f64) {
         None => (search::exact_by(level, features, count, Some(leading), watch), 1.0),
         Some(chosen) => {
             let reduced = Reduced::in_clusters(leading, clusters);
@@ -85,7 +82,7 @@ fn approximate_by(
     }
 }
 
-/// The pairs of panels that rows point to, ascending.
+/// The pairs of panels with votes, ascending.
 fn pairs(clusters: &Clusters, watch: &Watch) -> Vec<Pair> {
     let panels_of = clusters.stretches();
     let panels_of: Vec<(u32, u32)> = panels_of
@@ -123,13 +120,13 @@ fn pairs(clusters: &Clusters, watch: &Watch) -> Vec<Pair> {
         .collect()
 }
 
-/// The most votes that may be asked of a pair for the `wanted` share of known neighbours to be found; none where asking for a single one is
-/// too much.
+/// The highest vote threshold that still finds the `wanted` share of known neighbours; none if even a threshold of one misses it.
 fn votes_for(wanted: f64, pairs: &[Pair], clusters: &Clusters, truth: &[Probe]) -> Option<u32> {
     let places = clusters.places();
     let panel = |row: u32| places[row as usize] / PANEL as u32;
     let votes = |probe: &Probe, other: u32| {
-        let (a, b) = (panel(probe.row), panel(other));
+        let a = panel(probe.row);
+        let b = panel(other);
         if a.abs_diff(b) <= 1 {
             return u32::MAX; // searched anyway
         }
@@ -143,11 +140,12 @@ fn votes_for(wanted: f64, pairs: &[Pair], clusters: &Clusters, truth: &[Probe]) 
     found.get(needed - 1).copied().filter(|&votes| votes > 0)
 }
 
-/// The pairs with votes enough, and every panel with itself and the next one, so that no row is left without neighbours; those with most
-/// votes first, so that floors rise early.
-fn chosen(pairs: Vec<Pair>, least: u32, n_panels: usize) -> Vec<(u32, u32)> {
+/// The pairs with enough votes, most first so that floors rise early; before them every panel with itself and the next one, so that
+/// every row has neighbours.
+fn chosen(pairs: Vec<Pair>, min_votes: u32, n_panels: usize) -> Vec<(u32, u32)> {
     let near = |pair: &Pair| pair.panels.1 - pair.panels.0 <= 1;
-    let mut others: Vec<Pair> = pairs.into_iter().filter(|pair| pair.votes >= least && !near(pair)).collect();
+    let mut others: Vec<Pair> =
+        pairs.into_iter().filter(|pair| pair.votes >= min_votes && !near(pair)).collect();
     others.par_sort_unstable_by_key(|pair| (std::cmp::Reverse(pair.votes), pair.panels));
     let panels = 0..n_panels as u32;
     let with_next = panels.clone().zip(panels.clone().skip(1));
@@ -160,7 +158,7 @@ struct Probe {
     nearest: Vec<u32>,
 }
 
-/// The `count` nearest others of some rows, among all rows.
+/// The exact `count` nearest others of some rows.
 fn truth(features: &Features, count: usize, probes: impl Iterator<Item = usize>) -> Vec<Probe> {
     let rows: Vec<usize> = probes.collect();
     let width = (count + 1).min(features.len());
@@ -231,7 +229,8 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| search(&features, 0.9))
         };
-        let (one, three) = (with(1), with(3));
+        let one = with(1);
+        let three = with(3);
         assert!(one.1 < 1.0); // else it was an exact search
         assert!(one == three);
     }

@@ -1,4 +1,4 @@
-//! The candidates of a row while a search is under way, and which of them are its neighbours.
+//! The candidate neighbours of rows during a search.
 
 use std::ops::Range;
 
@@ -8,14 +8,14 @@ use labelsieve_numerics::level::Level;
 use super::neighbours::{Entry, keep_first};
 use crate::features::Features;
 
-/// What a search is about.
+/// The settings of a search.
 #[derive(Clone, Copy)]
 pub(super) struct Search<'a> {
     pub level: Level,
     pub features: &'a Features,
     /// Neighbours wanted per row.
     pub width: usize,
-    /// How far scores may be from similarities; none: they are similarities.
+    /// A bound on the difference of scores from similarities; none if they are equal.
     pub error: Option<f32>,
 }
 
@@ -25,14 +25,14 @@ pub(super) struct Candidates<'a> {
     rows: &'a [u32],
     /// Slots per row.
     capacity: usize,
-    /// For each row, the score below which nothing can be among its neighbours any more.
+    /// For each row, the score below which a candidate cannot be among its neighbours.
     floors: Vec<f32>,
     counts: Vec<u32>,
     entries: Vec<Entry>,
 }
 
 impl<'a> Candidates<'a> {
-    /// Bytes that a row takes for `width` neighbours where scores are similarities.
+    /// Bytes per row for `width` neighbours if scores are similarities.
     pub fn bytes_per_row(width: usize) -> usize {
         capacity(width, None) * size_of::<Entry>() + size_of::<(f32, u32, u32)>()
     }
@@ -60,7 +60,7 @@ impl<'a> Candidates<'a> {
         floors.extend(self.floors[rows].iter().map(|floor| floor - slack));
     }
 
-    /// Takes note of a candidate of row `i` (within the panel), unless it is certainly too far.
+    /// Records a candidate of row `i` (within the panel), unless its score is below the floor.
     #[inline(always)]
     pub fn offer(&mut self, i: usize, score: f32, index: u32) {
         if score < self.floors[i] {
@@ -70,15 +70,16 @@ impl<'a> Candidates<'a> {
         self.entries[i * self.capacity + count] = Entry { similarity: score, index };
         self.counts[i] += 1;
         if count + 1 == self.capacity {
-            self.make_room(i);
+            self.raise_floor(i);
         }
     }
 
-    /// Raises the floor of a full row. Where scores cannot tell enough of them apart (duplicates, say), the order of neighbour
-    /// lists does.
+    /// Raises the floor of a full row and drops the candidates below it. If scores do not separate them (as with duplicates), the
+    /// order of neighbour lists does.
     #[cold]
-    fn make_room(&mut self, i: usize) {
-        let (width, margin) = (self.search.width, self.margin());
+    fn raise_floor(&mut self, i: usize) {
+        let width = self.search.width;
+        let margin = self.margin();
         let slots = &mut self.entries[i * self.capacity..(i + 1) * self.capacity];
         slots.select_nth_unstable_by(width - 1, by_score);
         let mut floor = slots[width - 1].similarity - margin;
@@ -113,7 +114,7 @@ impl<'a> Candidates<'a> {
         best
     }
 
-    /// Goes on with the best candidates of row `i` (within the panel) so far, as [`Candidates::best`] gave them.
+    /// Restores the best candidates of row `i` (within the panel) from an earlier [`Candidates::best`].
     pub fn resume(&mut self, i: usize, best: impl Iterator<Item = Entry>) {
         let slots = &mut self.entries[i * self.capacity..(i + 1) * self.capacity];
         let mut count = 0;
@@ -127,32 +128,33 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// How far below the last of the best so far a score may be and still belong to a neighbour.
+    /// How far below the last of the best so far the score of a neighbour may be.
     fn margin(&self) -> f32 {
         2.0 * self.search.error.unwrap_or(0.0)
     }
 }
 
-/// Slots per row. Exact scores are expensive, so floors should rise soon; others leave some rows undecided, which need space.
+/// Slots per row. Exact scores are expensive, so few slots make floors rise soon; inexact scores leave more candidates undecided.
 fn capacity(width: usize, error: Option<f32>) -> usize {
     let spare = if error.is_some() { width * 3 / 2 } else { width / 2 };
     (width + spare).max(16)
 }
 
-/// Higher scores first. Ties mean nothing where scores are not exact.
+/// Higher scores first, in any order among ties.
 fn by_score(a: &Entry, b: &Entry) -> std::cmp::Ordering {
     b.similarity.total_cmp(&a.similarity)
 }
 
-/// Replaces scores by exact similarities to `row`, unless that is what they are.
+/// Replaces inexact scores by similarities to `row`.
 fn measure(search: &Search, row: u32, entries: &mut [Entry]) {
     if search.error.is_none() {
         return;
     }
-    let (features, a) = (search.features, search.features.row(row as usize));
+    let features = search.features;
+    let a = features.row(row as usize);
     for i in 0..entries.len() {
         if let Some(soon) = entries.get(i + 2) {
-            prefetch(features.row(soon.index as usize)); // candidates are scattered; waiting for them is the cost
+            prefetch(features.row(soon.index as usize)); // candidates are scattered, so latency dominates
         }
         entries[i].similarity = dot_at(search.level, a, features.row(entries[i].index as usize));
     }

@@ -1,4 +1,4 @@
-//! A x for many vectors x at once: the columns of trainings that share a graph.
+//! A x for many vectors x at once: one column per network trained on a shared graph.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(crate) struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// The width that holds `n` vectors: one alone, or as many as whole vector registers take.
+    /// The width for `n` vectors: 1, or a multiple of the vector registers.
     pub fn width_for(n: usize) -> usize {
         match n {
             0 | 1 => 1,
@@ -28,12 +28,13 @@ impl Columns<'_> {
 
     /// `Σ_j w_j x_j` over the edges of a row, for W columns from `column` on.
     #[inline(always)]
-    pub fn sums<const W: usize>(self, (columns, weights): (&[u32], &[f32]), column: usize) -> [f32; W] {
+    pub fn sums<const W: usize>(self, edges: (&[u32], &[f32]), column: usize) -> [f32; W] {
+        let (columns, weights) = edges;
         let row = |j: u32| -> &[f32; W] {
             let start = (j as usize + self.first) * self.width + column;
             self.numbers[start..].first_chunk().expect("a row of the graph")
         };
-        let mut sums = [[0f32; W]; 4]; // four chains hide the latency of one addition
+        let mut sums = [[0f32; W]; 4]; // four chains hide the latency of an addition
         let (columns_by_4, columns_rest) = columns.as_chunks::<4>();
         let (weights_by_4, weights_rest) = weights.as_chunks::<4>();
         for (columns, weights) in columns_by_4.iter().zip(weights_by_4) {
@@ -77,7 +78,7 @@ for_this_machine! {
         for (i, out) in rows.zip(out.chunks_exact_mut(x.width)) {
             let own = &x.numbers[(i + x.first) * x.width..][..x.width];
             match x.width {
-                // A width that the compiler knows spares a multiplication per edge.
+                // A constant width saves a multiplication per edge.
                 1 => Columns { width: 1, ..x }.add_sums::<1>(propagation.edges(i), own, out),
                 8 => x.add_sums::<8>(propagation.edges(i), own, out),
                 _ => x.add_sums::<16>(propagation.edges(i), own, out),
@@ -96,7 +97,9 @@ mod tests {
 
     #[test]
     fn columns_side_by_side_have_the_bits_of_each_alone_at_every_level() {
-        let (n, first, stream) = (90, 3, Stream::new(1));
+        let n = 90;
+        let first = 3;
+        let stream = Stream::new(1);
         let features = Features::new((0..n * 8).map(|i| stream.normal(i as u64)).collect(), 8).unwrap();
         let propagation = Propagation::new(Affinity::reciprocal(&Neighbours::exact(&features, 30)));
         let number = |row: usize, column: usize| stream.branch(column as u64).normal(row as u64);

@@ -8,9 +8,8 @@
 //! ```
 //!
 //! which is an inner product again, of the *reduced* rows (x₁, ρ). A search multiplies these, an eighth as long or less, and
-//! looks closer only at the pairs whose bound reaches a floor. Any P will do for that: how close it comes to the
-//! principal directions decides how many pairs are left, never which neighbours are found, and how far from orthonormal it is enters
-//! the bound.
+//! measures only the pairs whose bound reaches a floor. Any P is valid: its distance from the principal directions changes how many
+//! pairs are left, never which neighbours are found, and its deviation from orthonormality is part of the bound.
 
 use labelsieve_numerics::Watch;
 use labelsieve_numerics::kernels::{add_scaled_at, add_transposed_product, dot_at, product_with_transposed};
@@ -21,21 +20,21 @@ use rayon::prelude::*;
 use super::reduced;
 use crate::features::Features;
 
-/// Numbers of a reduced row that are tried: the leading ones and ρ.
+/// Candidate widths of reduced rows: the leading numbers and ρ.
 const WIDTHS: [usize; 3] = [32, 64, 128];
-/// Below this many rows, multiplying everything is as fast; between the two, more than 64 numbers never pay.
-const FEWEST_ROWS: usize = 8192;
+/// Below the first, a full search is as fast; below the second, more than 64 numbers never pay.
+const MIN_ROWS: usize = 8192;
 const MANY_ROWS: usize = 16_384;
-/// Rows that directions are made from, and rows whose neighbours are looked at to choose how many.
+/// Rows that directions are computed from, and rows whose neighbours decide on the width.
 const SAMPLE: usize = 1024;
 const PROBES: usize = 64;
 /// Power iterations, from rows of the sample.
 const ITERATIONS: usize = 2;
-/// The share of the work of a full search that may be left for the bound to be used.
-const WORTH_IT: f64 = 0.8;
+/// The bound is used if it leaves less than this share of the work of a full search.
+const MAX_COST_SHARE: f64 = 0.8;
 
-/// How far from orthonormal directions may be; it comes to 10⁻⁵ or so.
-const LARGEST_DEVIATION: f32 = 0.02;
+/// The largest accepted deviation from orthonormality; it is about 10⁻⁵ in practice.
+const MAX_DEVIATION: f32 = 0.02;
 
 /// Orthonormal directions, most important first, up to a known deviation.
 #[derive(Clone, Debug)]
@@ -48,15 +47,16 @@ pub struct Leading {
 }
 
 impl Leading {
-    /// The directions by which a search for `count` neighbours of each row should be bounded; none where the rows fill their space too
-    /// evenly, or are too few, for that to pay.
+    /// The directions that should bound a search for `count` neighbours of each row; none if the rows spread too evenly, or are too
+    /// few, for that to pay.
     pub fn choose(level: Level, features: &Features, count: usize) -> Option<Leading> {
-        let (n, dim) = (features.len(), features.dim());
-        if n < FEWEST_ROWS || count == 0 {
+        let n = features.len();
+        let dim = features.dim();
+        if n < MIN_ROWS || count == 0 {
             return None;
         }
-        let most = if n < MANY_ROWS { 64 } else { 128 };
-        let widest = *WIDTHS.iter().rfind(|&&width| width <= most.min(dim / 4))?;
+        let max_width = if n < MANY_ROWS { 64 } else { 128 };
+        let widest = *WIDTHS.iter().rfind(|&&width| width <= max_width.min(dim / 4))?;
         let size = SAMPLE.min(n / 4);
         let draws = Stream::new(n as u64);
         let sample = features.select(&(0..size).map(|i| draws.below(i as u64, n)).collect::<Vec<_>>());
@@ -64,12 +64,13 @@ impl Leading {
         let n_directions = leading.choose_width(level, &sample, n, count)? - 1;
         leading.directions.truncate(n_directions * dim);
         leading.deviation = deviation(&leading.directions, dim);
-        (leading.deviation < LARGEST_DEVIATION).then_some(leading)
+        (leading.deviation < MAX_DEVIATION).then_some(leading)
     }
 
     /// Approximately the first `count` principal directions of `rows`, by power iterations that start from some of the rows.
     pub(super) fn of(level: Level, rows: &Features, count: usize) -> Leading {
-        let (n, dim) = (rows.len(), rows.dim());
+        let n = rows.len();
+        let dim = rows.dim();
         let mut directions: Vec<f32> = (0..count).flat_map(|i| rows.row(i * n / count).to_vec()).collect();
         for _ in 0..ITERATIONS {
             directions = times_covariance(rows, &directions);
@@ -94,29 +95,30 @@ impl Leading {
         self.deviation
     }
 
-    /// How far the leading numbers of a reduced row may be off, as a vector: each is a sum of d products, in any order.
+    /// A bound on the rounding error of the leading numbers of a reduced row, as a vector: each is a sum of d products, in any order.
     pub(super) fn rounding(&self) -> f64 {
         let of_one_sum = (self.dim + 8) as f64 * f64::from(f32::EPSILON / 2.0) * 1.1;
         of_one_sum * (self.len() as f64).sqrt() * (1.0 + f64::from(self.deviation))
     }
 
-    /// What to add to the product of two reduced rows for it to be at least the product of the rows.
+    /// The slack that makes the product of two reduced rows an upper bound on the product of the rows.
     ///
     /// With G = P Pᵀ and a = P x, the part of x in the span of P is Pᵀ G⁻¹ a, so two such parts have the product a·G⁻¹b instead of
-    /// a·b. The rounding of a and b comes on top.
+    /// a·b. The rounding of a and b is added.
     pub fn error_bound(&self) -> f32 {
         (1.05 * f64::from(self.deviation) + 2.05 * self.rounding()) as f32
     }
 
-    /// The width of reduced rows for which a search among `n` rows like those of the sample does least, if that is worth it.
+    /// The width of reduced rows that minimises the work of a search among `n` rows like the sample; none if it does not pay.
     fn choose_width(&self, level: Level, sample: &Features, n: usize, count: usize) -> Option<usize> {
-        let (size, dim) = (sample.len(), sample.dim());
+        let size = sample.len();
+        let dim = sample.dim();
         let n_probes = PROBES.min(size);
         let mut reduced = vec![0f32; size * (self.len() + 1)];
         reduced::reduce(self, sample, 0..size, &mut reduced, Watch::unwatched());
         let mut exact = vec![0f32; n_probes * size];
         product_with_transposed(sample.block(0..n_probes), sample.block(0..size), &mut exact, dim);
-        // How many of the sample, the probe itself included, are as near as the neighbours of a row are.
+        // The rank in the sample, including the probe itself, of the similarity of the last neighbour.
         let rank = (count * size / n).min(size - 2) + 1;
         let nth =
             |similarities: &mut [f32]| *similarities.select_nth_unstable_by(rank, |a, b| b.total_cmp(a)).1;
@@ -136,17 +138,17 @@ impl Leading {
             WIDTHS.iter().take_while(|&&width| width <= self.len() + 1).map(|&width| (cost(width), width));
         let (cost, width) = tried.min_by(|a, b| a.0.total_cmp(&b.0))?;
         let full_cost = dim as f64 * n as f64 / 2.0 + cost_of_pair(level) * count as f64;
-        (cost < WORTH_IT * full_cost).then_some(width)
+        (cost < MAX_COST_SHARE * full_cost).then_some(width)
     }
 }
 
-/// What a pair that is measured costs, in products of single numbers by a screen of `level`. Measured at N = 10,000 and 30,000.
+/// The cost of measuring a pair, in multiplications by a screen of `level`. Measured at N = 10,000 and 30,000.
 fn cost_of_pair(level: Level) -> f64 {
     let is_fastest = level.instructions() == Instructions::Avx512 && level.adds_products();
     if is_fastest { 6_000.0 } else { 4_000.0 }
 }
 
-/// Reduced rows of `all` numbers made narrower: what leaves the leading numbers joins the rest.
+/// Reduced rows of `all` numbers made narrower: the dropped leading numbers become part of the rest.
 fn narrowed(reduced: &[f32], all: usize, width: usize) -> Vec<f32> {
     let mut out = Vec::with_capacity(reduced.len() / all * width);
     for row in reduced.chunks_exact(all) {
@@ -159,7 +161,8 @@ fn narrowed(reduced: &[f32], all: usize, width: usize) -> Vec<f32> {
 
 /// `directions` (p×d) · SᵀS, S being the rows.
 fn times_covariance(rows: &Features, directions: &[f32]) -> Vec<f32> {
-    let (n, dim) = (rows.len(), rows.dim());
+    let n = rows.len();
+    let dim = rows.dim();
     let p = directions.len() / dim;
     const BLOCK: usize = 128;
     let parts: Vec<Vec<f32>> = (0..n.div_ceil(BLOCK))

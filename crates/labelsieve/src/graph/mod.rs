@@ -1,4 +1,4 @@
-//! From rows to the graph of a class: exact neighbours, the reciprocal ones, their affinity, Ã.
+//! From the rows of a class to its graph: exact neighbours, the reciprocal ones among them, their affinity, Ã.
 
 mod affinity;
 mod approximate;
@@ -8,17 +8,21 @@ mod leading;
 mod neighbours;
 mod noisy_graph;
 mod outside;
+mod pool;
 mod reduced;
 mod search;
 mod sorted;
 mod windows;
 
+pub(crate) use affinity::SharedAffinity;
 pub use affinity::{Affinity, Propagation};
 pub(crate) use columns::{Columns, add_neighbours};
 pub use neighbours::Neighbours;
 pub use noisy_graph::{NoisyGraph, closest_clean};
-pub(crate) use outside::nearest_to;
-pub(crate) use sorted::Sorted;
+#[doc(hidden)] // for our own crates
+pub use outside::nearest_to;
+pub use pool::NoisyPool;
+pub(crate) use sorted::SortedRows;
 
 /// The paper's number of neighbours.
 pub const NEIGHBOURS: usize = 50;

@@ -1,12 +1,12 @@
-//! Who is close to whom: for each row the most similar others, best first.
+//! Neighbour lists: for each row the most similar others, best first.
 
 use std::ops::Range;
 
 use labelsieve_numerics::Watch;
 use labelsieve_numerics::level::Level;
-use labelsieve_numerics::scratch::{Array, Place, Scratch};
+use labelsieve_numerics::scratch::{Array, OptionalScratch, Scratch};
 
-use super::sorted::Sorted;
+use super::sorted::SortedRows;
 use crate::error::{Error, Result, check};
 use crate::features::Features;
 
@@ -26,15 +26,15 @@ impl Neighbours {
         super::search::exact(Level::current(), features, count, Watch::unwatched())
     }
 
-    /// As [`Neighbours::exact`], counted and stopped by `watch`.
+    /// As [`Neighbours::exact`], with progress and cancellation by `watch`.
     pub fn exact_watched(features: &Features, count: usize, watch: &Watch) -> Result<Neighbours> {
         let neighbours = super::search::exact(Level::current(), features, count, watch);
-        watch.check()?; // what is found once stopped is not all there is
+        watch.check()?; // a cancelled search is incomplete
         Ok(neighbours)
     }
 
-    /// The neighbours of very many rows with about the `wanted` recall, and the recall that was measured on some rows: 1 where the search
-    /// was exact, because rows are too few or too much alike for leaving out anything to pay.
+    /// The neighbours of very many rows with about the `wanted` recall, and the recall measured on some rows. It is 1 if the search
+    /// was exact, because rows are too few or too similar for skipping pairs to pay.
     pub fn approximate(
         features: &Features,
         count: usize,
@@ -46,7 +46,7 @@ impl Neighbours {
         Ok(found)
     }
 
-    /// Lists found elsewhere: for each of `n` rows, its `width` nearest in the order that [`Neighbours`] promises.
+    /// Lists from another search: for each of `n` rows, its `width` nearest in the order of [`Neighbours`].
     pub fn from_lists(
         n: usize,
         width: usize,
@@ -64,7 +64,7 @@ impl Neighbours {
         Ok(Neighbours { n, width, indices: indices.into(), similarities: similarities.into() })
     }
 
-    /// Lists that are complete.
+    /// As [`Neighbours::from_lists`], for lists known to be valid.
     pub(super) fn from_arrays(
         n: usize,
         width: usize,
@@ -74,9 +74,9 @@ impl Neighbours {
         Neighbours { n, width, indices, similarities }
     }
 
-    /// As [`Neighbours::exact_watched`], for rows that memory does not hold.
+    /// As [`Neighbours::exact_watched`], for rows that exceed memory.
     pub(crate) fn exact_sorted(
-        sorted: &Sorted,
+        sorted: &SortedRows,
         count: usize,
         scratch: &dyn Scratch,
         watch: &Watch,
@@ -85,8 +85,9 @@ impl Neighbours {
     }
 
     /// Lists of `width` entries for `n` rows, to be filled through [`Neighbours::lists_mut`].
-    pub(super) fn blank(place: Place, n: usize, width: usize) -> Result<Neighbours> {
-        let (indices, similarities) = (Array::zeros(place, n * width)?, Array::zeros(place, n * width)?);
+    pub(super) fn blank(scratch: OptionalScratch, n: usize, width: usize) -> Result<Neighbours> {
+        let indices = Array::zeros(scratch, n * width)?;
+        let similarities = Array::zeros(scratch, n * width)?;
         Ok(Neighbours { n, width, indices, similarities })
     }
 
@@ -116,7 +117,7 @@ impl Neighbours {
         (&self.indices, &self.similarities)
     }
 
-    /// Bytes held.
+    /// Memory use in bytes.
     pub fn memory(&self) -> usize {
         self.indices.len() * 8
     }
@@ -126,7 +127,7 @@ impl Neighbours {
         (&mut self.indices, &mut self.similarities)
     }
 
-    /// Says that the lists of these rows are not needed for a while.
+    /// Hints that the lists of these rows are not needed for a while.
     pub(super) fn release(&self, rows: Range<usize>) {
         let part = rows.start * self.width..rows.end * self.width;
         self.indices.release(part.clone());
@@ -142,7 +143,7 @@ impl Neighbours {
         order.iter().map(|&row| lists[row as usize].take().expect("each row once")).collect()
     }
 
-    /// The last entry that row `i` still counts among its neighbours. Whoever does not come after it is one.
+    /// The last neighbour of row `i`: another row is a neighbour exactly if it does not come after it.
     pub(super) fn last(&self, i: usize) -> Option<Entry> {
         let (indices, similarities) = self.of(i);
         Some(Entry { similarity: *similarities.last()?, index: *indices.last()? })

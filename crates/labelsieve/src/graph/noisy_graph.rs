@@ -1,7 +1,7 @@
 //! The part of a class's graph that does not depend on which examples are clean.
 
 use labelsieve_numerics::kernels::dot;
-use labelsieve_numerics::scratch::{Place, streamed};
+use labelsieve_numerics::scratch::{OptionalScratch, streamed};
 use rayon::prelude::*;
 
 use super::neighbours::{Entry, Neighbours, keep_first};
@@ -10,7 +10,7 @@ use crate::features::Features;
 
 /// The neighbours of a class's noisy examples among themselves, found once and reused for every choice of clean ones.
 ///
-/// The naive way rebuilds everything when a clean example is added. But a row's fifty nearest among *clean and noisy*
+/// The naive algorithm rebuilds everything when a clean example is added. But a row's fifty nearest among *clean and noisy*
 /// are the first fifty of its nearest noisy fifty merged with the k clean rows: only k·N similarities are new.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoisyGraph {
@@ -24,7 +24,7 @@ impl NoisyGraph {
         NoisyGraph { neighbours: Neighbours::exact(noisy, count), count }
     }
 
-    /// A graph whose lists were found elsewhere, `count` asked for.
+    /// A graph of lists from another search for `count` neighbours.
     pub fn from_neighbours(neighbours: Neighbours, count: usize) -> NoisyGraph {
         NoisyGraph { neighbours, count }
     }
@@ -39,7 +39,7 @@ impl NoisyGraph {
         self.count
     }
 
-    /// Bytes held.
+    /// Memory use in bytes.
     pub fn memory(&self) -> usize {
         self.neighbours.memory()
     }
@@ -49,11 +49,17 @@ impl NoisyGraph {
         self.insert_in(None, clean, noisy).expect("lists in memory")
     }
 
-    /// As [`NoisyGraph::insert`], with the lists in a scratch space if there is one.
-    pub(crate) fn insert_in(&self, place: Place, clean: &Features, noisy: &Features) -> Result<Neighbours> {
-        let (k, z) = (clean.len(), noisy.len());
+    /// As [`NoisyGraph::insert`], with the lists in `scratch` if there is one.
+    pub(crate) fn insert_in(
+        &self,
+        scratch: OptionalScratch,
+        clean: &Features,
+        noisy: &Features,
+    ) -> Result<Neighbours> {
+        let k = clean.len();
+        let z = noisy.len();
         let width = self.count.min((k + z).saturating_sub(1));
-        let mut merged = Neighbours::blank(place, k + z, width)?;
+        let mut merged = Neighbours::blank(scratch, k + z, width)?;
         if width == 0 {
             return Ok(merged);
         }
@@ -70,7 +76,7 @@ impl NoisyGraph {
                     entries.clear();
                     if i < k {
                         entries_of_clean(i, clean, &to_clean, entries);
-                    } else if self.stays(i - k, k, &to_clean, width) {
+                    } else if self.is_unchanged(i - k, k, &to_clean, width) {
                         let (noisy, kept) = self.neighbours.of(i - k);
                         indices.iter_mut().zip(noisy).for_each(|(index, &noisy)| *index = noisy + k as u32);
                         similarities.copy_from_slice(kept);
@@ -90,8 +96,8 @@ impl NoisyGraph {
         Ok(merged)
     }
 
-    /// Whether no clean row comes before the last of the neighbours of noisy example `i`, so that all of them stay.
-    fn stays(&self, i: usize, k: usize, to_clean: &[f32], width: usize) -> bool {
+    /// Whether no clean row comes before the last neighbour of noisy example `i`, so that its list stays the same.
+    fn is_unchanged(&self, i: usize, k: usize, to_clean: &[f32], width: usize) -> bool {
         let is_full = self.neighbours.width() == width;
         // Of equal ones the clean row comes first: its index is lower.
         let is_behind = |last: Entry| to_clean[i * k..(i + 1) * k].iter().all(|&s| s < last.similarity);
@@ -108,7 +114,7 @@ impl NoisyGraph {
     }
 }
 
-/// Every other row as seen from clean example `c`.
+/// Every other row, with its similarity to clean example `c`.
 fn entries_of_clean(c: usize, clean: &Features, to_clean: &[f32], entries: &mut Vec<Entry>) {
     let k = clean.len();
     let others = (0..k).filter(|&other| other != c);
@@ -119,7 +125,7 @@ fn entries_of_clean(c: usize, clean: &Features, to_clean: &[f32], entries: &mut 
     entries.extend(noisy.map(|(i, &similarity)| Entry { similarity, index: (k + i) as u32 }));
 }
 
-/// For each noisy example the clean one most like it, and how similar the two are; the first of equals.
+/// For each noisy example the most similar clean one and their similarity; the first of equals.
 pub fn closest_clean(clean: &Features, noisy: &Features) -> Vec<(usize, f32)> {
     let closest = |row: &[f32]| {
         let better = |best: (usize, f32), (c, &s): (usize, &f32)| if s > best.1 { (c, s) } else { best };

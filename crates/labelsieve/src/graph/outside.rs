@@ -1,4 +1,4 @@
-//! The rows that are nearest to examples, which need not be among them.
+//! The rows nearest to given examples, which need not be among the rows.
 
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use rayon::prelude::*;
 use super::neighbours::Entry;
 use crate::features::Features;
 
-/// Examples and rows that are multiplied at a time.
+/// Examples and rows per block of products.
 const EXAMPLES: usize = 256;
 const ROWS: usize = 4096;
 
-/// The `count` rows, or all, that are most similar to each example, best first; equal ones by lower row. Exact: a fast product leaves out what
-/// cannot be among them, and what remains is measured by the similarity of this crate.
-pub(crate) fn nearest_to(rows: &Features, examples: &Features, count: usize) -> Vec<u32> {
+/// The `count` rows, or all, that are most similar to each example, best first; equal ones by lower row. Exact: a fast product
+/// excludes rows that cannot be among them, and the rest are measured by [`dot`].
+pub fn nearest_to(rows: &Features, examples: &Features, count: usize) -> Vec<u32> {
     let width = count.min(rows.len());
     if width == 0 {
         return Vec::new();
@@ -25,7 +25,8 @@ pub(crate) fn nearest_to(rows: &Features, examples: &Features, count: usize) -> 
 }
 
 fn nearest_to_block(rows: &Features, examples: &Features, block: Range<usize>, width: usize) -> Vec<u32> {
-    let (n, dim) = (rows.len(), rows.dim());
+    let n = rows.len();
+    let dim = rows.dim();
     let margin = 2.0 * rounding_bound(dim);
     let of_rows = |start: usize| -> Vec<Vec<Entry>> {
         let range = start..n.min(start + ROWS);
@@ -33,7 +34,7 @@ fn nearest_to_block(rows: &Features, examples: &Features, block: Range<usize>, w
         product_with_transposed(examples.block(block.clone()), rows.block(range.clone()), &mut products, dim);
         let of_example = |products: &[f32]| {
             let entries = range.clone().zip(products);
-            close(
+            within_margin(
                 entries.map(|(row, &s)| Entry { similarity: s, index: row as u32 }).collect(),
                 width,
                 margin,
@@ -48,7 +49,7 @@ fn nearest_to_block(rows: &Features, examples: &Features, block: Range<usize>, w
         .map(|e| {
             let example = examples.row(block.start + e);
             let all = parts.iter().flat_map(|part| part[e].iter().copied()).collect();
-            let mut measured = close(all, width, margin);
+            let mut measured = within_margin(all, width, margin);
             for entry in &mut measured {
                 entry.similarity = dot(rows.row(entry.index as usize), example);
             }
@@ -60,8 +61,8 @@ fn nearest_to_block(rows: &Features, examples: &Features, block: Range<usize>, w
     lists.concat()
 }
 
-/// What is at most `margin` below the last of the `width` best.
-fn close(mut entries: Vec<Entry>, width: usize, margin: f32) -> Vec<Entry> {
+/// The entries at most `margin` below the last of the `width` best.
+fn within_margin(mut entries: Vec<Entry>, width: usize, margin: f32) -> Vec<Entry> {
     if entries.len() > width {
         let by_similarity = |a: &Entry, b: &Entry| b.similarity.total_cmp(&a.similarity);
         let floor = entries.select_nth_unstable_by(width - 1, by_similarity).1.similarity - margin;

@@ -1,4 +1,4 @@
-//! Rows reduced to their leading numbers and the length of the rest, similar ones side by side.
+//! Rows reduced to their leading numbers and the length of the rest, with similar ones adjacent.
 
 use std::ops::Range;
 
@@ -18,12 +18,11 @@ pub struct Reduced {
     error: f32,
 }
 
-/// Rows that a thread works on at a time.
+/// Rows per unit of work.
 const BLOCK: usize = 64;
 
 impl Reduced {
-    /// Reduces `rows` and puts them in an order in which similar ones stand close together.
-    /// Of no use once `watch` is stopped.
+    /// Reduces `rows` and sorts them so that similar ones are adjacent. Incomplete once `watch` is stopped.
     pub fn new(leading: &Leading, rows: &Features, watch: &Watch) -> Reduced {
         let width = leading.len() + 1;
         let mut values = vec![0f32; rows.len() * width];
@@ -44,17 +43,17 @@ impl Reduced {
         Reduced { values, width, order, error: leading.error_bound() }
     }
 
-    /// Which row each of the reduced ones was made from.
+    /// The row that each reduced one was made from.
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// What to add to the product of two of them for it to be at least the product of the rows.
+    /// The slack that makes the product of two of them an upper bound on the product of the rows.
     pub fn error_bound(&self) -> f32 {
         self.error
     }
 
-    /// All of them, as kernels take them.
+    /// All reduced rows, as kernels take them.
     pub(super) fn as_slice(&self) -> RowSlice<'_> {
         RowSlice { values: &self.values, dim: self.width }
     }
@@ -68,12 +67,15 @@ pub(super) fn reduce(
     out: &mut [f32],
     watch: &Watch,
 ) {
-    let (p, width, dim) = (leading.len(), leading.len() + 1, rows.dim());
+    let p = leading.len();
+    let width = leading.len() + 1;
+    let dim = rows.dim();
     out.par_chunks_mut(BLOCK * width).enumerate().for_each_init(Vec::new, |numbers, (block, out)| {
         if watch.is_stopped() {
             return;
         }
-        let (first, n) = (range.start + block * BLOCK, out.len() / width);
+        let first = range.start + block * BLOCK;
+        let n = out.len() / width;
         numbers.resize(n * p, 0.0);
         let rows = rows.block(first..first + n);
         product_with_transposed(rows, leading.directions(), numbers, dim);
@@ -85,20 +87,20 @@ pub(super) fn reduce(
     });
 }
 
-/// A bound on the length of what `row` has outside the span of P: ‖x‖² − a·G⁻¹a ≤ ‖x‖² − ‖a‖²/(1 + ‖G − I‖), where a = P x
+/// A bound on the length of the part of `row` outside the span of P: ‖x‖² − a·G⁻¹a ≤ ‖x‖² − ‖a‖²/(1 + ‖G − I‖), where a = P x
 /// and G = P Pᵀ.
 fn length_of_rest(leading: &Leading, row: &[f32], numbers: &[f32]) -> f32 {
-    const LONGEST: f64 = 1.000_003; // squared length of a unit row
+    const MAX_SQUARE: f64 = 1.000_003; // squared length of a unit row
     let square: f64 = numbers.iter().map(|&a| f64::from(a).powi(2)).sum();
     if square == 0.0 && row.iter().all(|&x| x == 0.0) {
         return 0.0;
     }
-    let least =
+    let inside =
         (square.sqrt() - leading.rounding()).max(0.0).powi(2) / (1.0 + f64::from(leading.deviation()));
-    ((LONGEST - least).max(0.0).sqrt() * 1.000_001) as f32
+    ((MAX_SQUARE - inside).max(0.0).sqrt() * 1.000_001) as f32
 }
 
-/// Rows by the pivot they are most similar to.
+/// Rows ordered by their most similar pivot.
 fn order(rows: &[f32], width: usize, watch: &Watch) -> Vec<u32> {
     let n = rows.len() / width;
     let pivots =
@@ -108,14 +110,14 @@ fn order(rows: &[f32], width: usize, watch: &Watch) -> Vec<u32> {
     in_order(&clusters)
 }
 
-/// Rows by their clusters.
+/// Rows ordered by cluster.
 pub(super) fn in_order(clusters: &[u32]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..clusters.len() as u32).collect();
     order.sort_by_key(|&row| clusters[row as usize]);
     order
 }
 
-/// Some rows, which others are compared with, in a chain from each to the most similar one left.
+/// Rows that others are compared with, ordered as a chain from each to the most similar one left.
 pub(super) struct Pivots {
     rows: Vec<f32>,
     width: usize,
@@ -123,7 +125,7 @@ pub(super) struct Pivots {
 }
 
 impl Pivots {
-    /// Some of these rows, reduced.
+    /// A sample of these rows, reduced.
     pub fn new(leading: &Leading, rows: &Features) -> Pivots {
         let width = leading.len() + 1;
         let n_pivots = n_pivots(rows.len());
@@ -139,7 +141,7 @@ impl Pivots {
         Pivots { rows, width, places }
     }
 
-    /// In the order in which they come.
+    /// Pivots in the given order.
     fn unordered(rows: Vec<f32>, width: usize) -> Pivots {
         let places = (0..(rows.len() / width) as u32).collect();
         Pivots { rows, width, places }
@@ -147,7 +149,8 @@ impl Pivots {
 
     /// The places of the `count` pivots that each of these reduced rows is most similar to, best first.
     fn nearest(&self, rows: &[f32], count: usize, nearest: &mut [u32], watch: &Watch) {
-        let (width, n_pivots) = (self.width, self.places.len());
+        let width = self.width;
+        let n_pivots = self.places.len();
         let blocks = nearest.par_chunks_mut(BLOCK * count).enumerate();
         blocks.for_each_init(Vec::new, |products, (block, nearest)| {
             if watch.is_stopped() {
@@ -182,29 +185,29 @@ fn n_pivots(n: usize) -> usize {
     n.isqrt().clamp(1, 256)
 }
 
-/// Some of n rows.
+/// `some` of n rows.
 fn evenly_spaced(n: usize, some: usize) -> impl ExactSizeIterator<Item = usize> {
     (0..some).map(move |i| i * n / some)
 }
 
-/// Rows in clusters of similar ones, similar clusters side by side.
+/// Rows in clusters of similar ones, with similar clusters adjacent.
 pub(super) struct Clusters {
-    /// The reduced rows as they are.
+    /// The reduced rows in their own order.
     values: Vec<f32>,
     order: Vec<u32>,
-    /// For each row the places of the clusters that it is most similar to, the best one, which is its own, first.
+    /// For each row the places of its most similar clusters, its own first.
     nearest: Vec<u32>,
     per_row: usize,
     n_clusters: usize,
 }
 
-/// The most clusters: all pairs of them are looked at.
-const MOST_CLUSTERS: usize = 4096;
+/// Limits the quadratic work on pairs of clusters.
+const MAX_CLUSTERS: usize = 4096;
 /// Rows per cluster that its centre is made from.
 const ROWS_PER_CENTRE: usize = 64;
 
 impl Clusters {
-    /// About `n_clusters` clusters, of which each row knows the `per_row` nearest. Of no use once `watch` is stopped.
+    /// About `n_clusters` clusters, of which each row knows the `per_row` nearest. Incomplete once `watch` is stopped.
     pub fn new(
         leading: &Leading,
         rows: &Features,
@@ -212,8 +215,9 @@ impl Clusters {
         per_row: usize,
         watch: &Watch,
     ) -> Clusters {
-        let (n, width) = (rows.len(), leading.len() + 1);
-        let n_clusters = n_clusters.clamp(1, MOST_CLUSTERS.min(n));
+        let n = rows.len();
+        let width = leading.len() + 1;
+        let n_clusters = n_clusters.clamp(1, MAX_CLUSTERS.min(n));
         let per_row = per_row.min(n_clusters);
         let mut values = vec![0f32; n * width];
         reduce(leading, rows, 0..n, &mut values, watch);
@@ -241,19 +245,19 @@ impl Clusters {
         &self.order
     }
 
-    /// Where each row is in that order.
+    /// The place of each row in that order.
     pub fn places(&self) -> Vec<u32> {
         let mut places = vec![0u32; self.order.len()];
         (0..).zip(&self.order).for_each(|(place, &row)| places[row as usize] = place);
         places
     }
 
-    /// The clusters that a row is most similar to.
+    /// The most similar clusters of a row.
     pub fn of(&self, row: usize) -> &[u32] {
         &self.nearest[row * self.per_row..(row + 1) * self.per_row]
     }
 
-    /// Where in that order each cluster is.
+    /// The places of each cluster in that order.
     pub fn stretches(&self) -> Vec<Range<usize>> {
         let mut stretches = vec![0..0; self.n_clusters];
         for (place, &row) in self.order.iter().enumerate() {
@@ -265,7 +269,7 @@ impl Clusters {
     }
 }
 
-/// A reduced row, or a sum of some, as the direction of its leading numbers: its products are those of the leading numbers alone.
+/// Normalises the leading numbers of a reduced row, or of a sum of some, and clears the rest, so that products ignore it.
 fn direction(row: &mut [f32]) {
     let (rest, leading) = row.split_last_mut().expect("the length of the rest");
     *rest = 0.0;

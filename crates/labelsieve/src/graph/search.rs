@@ -5,13 +5,13 @@
 //! 1. Similarity is symmetric, so only blocks on and above the diagonal are multiplied; a pair found there is offered
 //!    to both its rows.
 //! 2. Where rows live in few directions, blocks of [reduced](super::leading) rows are multiplied instead, a fraction of the work.
-//!    Their products bound the similarities; only pairs whose bound reaches the floor of one of their rows, which is the similarity of
-//!    its fiftieth best so far, are measured. Similar rows stand together, so that floors are high soon.
+//!    Their products bound the similarities; only pairs whose bound reaches the floor of one of their rows, the similarity of its
+//!    fiftieth best so far, are measured. Similar rows are adjacent, so that floors rise soon.
 //! 3. Elsewhere blocks are multiplied by a [`Screen`], faster than exact but off by at most E. A row keeps every candidate whose
-//!    score is within 2E of its fiftieth best: whoever falls below that has fifty certainly better rows.
-//! 4. What survives is measured exactly with [`dot`](labelsieve_numerics::kernels::dot) and sorted.
+//!    score is within 2E of its fiftieth best: below that, fifty rows are certainly better.
+//! 4. The remaining candidates are measured exactly with [`dot`](labelsieve_numerics::kernels::dot) and sorted.
 //!
-//! The answer is therefore the naive one, bit for bit, in whatever order threads finish their blocks.
+//! The answer is therefore the naive one, bit for bit, regardless of the order in which threads finish.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -27,7 +27,7 @@ use super::neighbours::Neighbours;
 use super::reduced::Reduced;
 use crate::features::Features;
 
-/// The `count` nearest other rows of each row, unless stopped. `level` decides how fast, not what comes out.
+/// The `count` nearest other rows of each row, unless stopped. `level` affects the speed, not the result.
 pub(super) fn exact(level: Level, features: &Features, count: usize, watch: &Watch) -> Neighbours {
     let leading = Leading::choose(level, features, count.min(features.len().saturating_sub(1)));
     exact_by(level, features, count, leading.as_ref(), watch)
@@ -71,7 +71,7 @@ pub(super) fn search(
     };
     let pass = match reduced {
         Some(reduced) => {
-            Pass::bounded((level, features, width), order, reduced.as_slice(), reduced.error_bound())
+            Pass::bounded(level, features, width, order, reduced.as_slice(), reduced.error_bound())
         }
         None => Pass::full(level, features, width),
     };
@@ -96,16 +96,16 @@ pub(super) fn search(
     neighbours
 }
 
-/// Reduced rows of a panel, where there are many.
+/// Reduced rows per panel, except in small sets.
 pub(super) const PANEL: usize = 4 * ROW_STEP;
 
 /// One pass over pairs.
 pub(super) struct Pass<'a> {
     search: Search<'a>,
     screen: Screen<'a>,
-    /// Which of the features each row of the screen is, where scores only say which pairs to measure.
+    /// The features of each row of the screen, if scores only select the pairs to measure.
     features_of: &'a [u32],
-    /// How far the screen's score of a pair may be below its similarity, likewise.
+    /// How far the score of a pair may be below its similarity, likewise.
     slack: f32,
 }
 
@@ -125,10 +125,12 @@ impl<'a> Pass<'a> {
         Pass { search, screen, features_of: &[], slack: 0.0 }
     }
 
-    /// Scores are those of `rows`, which with `error` bound similarities, and what they let pass is measured; `features_of` says
-    /// which of the features each row stands for.
+    /// Scores are products of `rows`, which bound similarities up to `error`, and pairs that pass are measured. `features_of`: the
+    /// row of the features behind each of `rows`.
     pub fn bounded(
-        (level, features, width): (Level, &'a Features, usize),
+        level: Level,
+        features: &'a Features,
+        width: usize,
         features_of: &'a [u32],
         rows: RowSlice<'a>,
         error: f32,
@@ -144,7 +146,7 @@ impl<'a> Pass<'a> {
         order.chunks(self.rows_per_panel(order.len())).map(panel).collect()
     }
 
-    /// No candidates yet of a panel of rows.
+    /// An empty candidate set for a panel of rows.
     pub fn candidates<'r>(&self, rows: &'r [u32]) -> Candidates<'r>
     where
         'a: 'r,
@@ -152,7 +154,8 @@ impl<'a> Pass<'a> {
         Candidates::new(self.search, rows)
     }
 
-    /// Offers the pairs of rows in `tiles` to the candidates of both, until stopped; `done` is told the number of each tile.
+    /// Offers the pairs of rows in `tiles` to the candidates of both, until stopped; `done` is called with the number of each
+    /// finished tile.
     pub fn offer(
         &self,
         panels: &[Mutex<Candidates>],
@@ -161,7 +164,7 @@ impl<'a> Pass<'a> {
         watch: &Watch,
     ) {
         let n_rows = lock(&panels[0]).rows().len();
-        let next = AtomicUsize::new(0); // threads take tiles in order, whoever is free
+        let next = AtomicUsize::new(0); // the next free thread takes the next tile
         (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).for_each(|_| {
             let mut buffers = Buffers::default();
             loop {
@@ -180,10 +183,11 @@ impl<'a> Pass<'a> {
         &self,
         panels: &[Mutex<Candidates>],
         n_rows: usize,
-        (i, j): (usize, usize),
+        tile: (usize, usize),
         buffers: &mut Buffers,
     ) {
         const COLUMNS: usize = 2 * ROW_STEP;
+        let (i, j) = tile;
         let lock = |p: usize| lock(&panels[p]);
         let rows = lock(i).rows();
         let columns = lock(j).rows(); // after the first is free again: the two may be the same
@@ -191,7 +195,8 @@ impl<'a> Pass<'a> {
             let Buffers { scores, hits, row_floor, column_floor } = buffers;
             lock(i).copy_floors(0..rows.len(), self.slack, row_floor);
             lock(j).copy_floors(first..first + columns.len(), self.slack, column_floor);
-            let (row_start, column_start) = (i * n_rows, j * n_rows + first);
+            let row_start = i * n_rows;
+            let column_start = j * n_rows + first;
             let tile = Tile {
                 rows: row_start..row_start + rows.len(),
                 columns: column_start..column_start + columns.len(),
@@ -219,7 +224,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Panels of rows that a second-level cache holds two of; small sets still need blocks enough for all threads.
+    /// Two panels fit in a second-level cache; small sets are split further to occupy all threads.
     fn rows_per_panel(&self, n: usize) -> usize {
         const PANEL_BYTES: usize = 384 << 10;
         let by_cache = match self.search.error {
@@ -237,7 +242,8 @@ impl<'a> Pass<'a> {
                 prefetch(features.row(columns[soon.j as usize] as usize));
             }
             let hit = &mut hits[h];
-            let (a, b) = (rows[hit.i as usize], columns[hit.j as usize]);
+            let a = rows[hit.i as usize];
+            let b = columns[hit.j as usize];
             hit.score = dot_at(level, features.row(a as usize), features.row(b as usize));
         }
     }
@@ -247,19 +253,19 @@ fn lock<'p, 'a>(panel: &'p Mutex<Candidates<'a>>) -> MutexGuard<'p, Candidates<'
     panel.lock().expect("no thread panics with a panel")
 }
 
-/// What no thread has a lock on any more.
+/// The candidates of a panel that is no longer shared.
 pub(super) fn inner<'p, 'a>(panel: &'p mut Mutex<Candidates<'a>>) -> &'p mut Candidates<'a> {
     panel.get_mut().expect("no thread panics with a panel")
 }
 
-/// Which pairs of panels, and in which order: so that floors rise early and tiles near in time share no panel.
+/// The pairs of panels to search, in an order in which floors rise early and consecutive tiles share no panel.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Tiles<'a> {
-    /// All pairs of so many panels, each with itself first, then ever farther apart.
+    /// All pairs of so many panels, diagonal first, then increasingly far apart.
     Triangle(usize),
-    /// The first so many panels with each of so many behind them.
+    /// The first so many panels with each of so many after them.
     Rectangle(usize, usize),
-    /// These.
+    /// Explicit pairs.
     Listed(&'a [(u32, u32)]),
 }
 
@@ -277,7 +283,8 @@ impl Tiles<'_> {
         match self {
             Tiles::Triangle(n_panels) => in_triangle(t, n_panels),
             Tiles::Rectangle(n_rows, n_columns) => {
-                let (step, i) = (t / n_rows, t % n_rows);
+                let step = t / n_rows;
+                let i = t % n_rows;
                 (i, n_rows + (i + step) % n_columns)
             }
             Tiles::Listed(pairs) => (pairs[t].0 as usize, pairs[t].1 as usize),
@@ -287,13 +294,11 @@ impl Tiles<'_> {
 
 fn in_triangle(t: usize, n_panels: usize) -> (usize, usize) {
     let first = |step: usize| step * n_panels - step * step.saturating_sub(1) / 2; // tiles nearer to the diagonal
-    let (mut step, mut end) = (0, n_panels);
+    let mut step = 0;
+    let mut end = n_panels;
     while end - step > 1 {
         let middle = step.midpoint(end);
-        match first(middle) <= t {
-            true => step = middle,
-            false => end = middle,
-        }
+        if first(middle) <= t { step = middle } else { end = middle }
     }
     (t - first(step), t - first(step) + step)
 }

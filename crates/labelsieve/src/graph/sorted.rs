@@ -1,6 +1,6 @@
-//! A pool that memory does not hold, with its rows in an order in which similar ones stand together.
+//! A pool that exceeds memory, with its rows sorted so that similar ones are adjacent.
 //!
-//! Whoever looks at neighbours, a search or a mean over them, then needs few places of a large file at a time.
+//! A search, or a mean over neighbours, then reads few parts of a large file at a time.
 
 use std::ops::Range;
 
@@ -14,52 +14,55 @@ use super::reduced::{Pivots, in_order, reduce};
 use crate::error::Result;
 use crate::features::Features;
 
-/// Rows of a pool by place: similar ones side by side where they live in few directions, else as they are.
-pub(crate) struct Sorted {
+/// Rows of a pool by place: similar ones are adjacent if they lie in few directions, else the order is unchanged.
+pub(crate) struct SortedRows {
     leading: Option<Leading>,
     features: Features,
-    /// Which row is at each place, and where each row is; none: where it always was.
-    order: Option<Order>,
+    /// None if the order is unchanged.
+    order: Option<RowOrder>,
 }
 
-struct Order {
+/// A permutation of rows.
+struct RowOrder {
+    /// The row at each place.
     rows: Vec<u32>,
+    /// The place of each row.
     places: Vec<u32>,
 }
 
-impl Sorted {
-    /// Copies `features` to where a search for `count` neighbours of each row wants them.
+impl SortedRows {
+    /// Copies `features` in the order that suits a search for `count` neighbours of each row.
     pub fn new(
         level: Level,
         features: &Features,
         count: usize,
         scratch: &dyn Scratch,
         watch: &Watch,
-    ) -> Result<Sorted> {
+    ) -> Result<SortedRows> {
         let leading = Leading::choose(level, features, count.min(features.len().saturating_sub(1)));
-        Sorted::by(leading, features, scratch, watch)
+        SortedRows::by(leading, features, scratch, watch)
     }
 
-    /// The same by the given directions, if any.
+    /// As [`SortedRows::new`], by the given directions, if any.
     pub fn by(
         leading: Option<Leading>,
         features: &Features,
         scratch: &dyn Scratch,
         watch: &Watch,
-    ) -> Result<Sorted> {
-        let Some(directions) = &leading else { return Ok(Sorted::as_they_are(features)) };
+    ) -> Result<SortedRows> {
+        let Some(directions) = &leading else { return Ok(SortedRows::unsorted(features)) };
         let rows = order(directions, features, watch);
         watch.check()?;
         let mut places = vec![0u32; rows.len()];
         (0..).zip(&rows).for_each(|(place, &row)| places[row as usize] = place);
-        let order = Order { rows, places };
+        let order = RowOrder { rows, places };
         let features = order.sort(features, scratch, watch)?;
-        Ok(Sorted { leading, features, order: Some(order) })
+        Ok(SortedRows { leading, features, order: Some(order) })
     }
 
-    /// Rows where they are.
-    pub fn as_they_are(features: &Features) -> Sorted {
-        Sorted { leading: None, features: features.clone(), order: None }
+    /// The rows in their own order, not copied.
+    pub fn unsorted(features: &Features) -> SortedRows {
+        SortedRows { leading: None, features: features.clone(), order: None }
     }
 
     /// Number of rows.
@@ -67,7 +70,7 @@ impl Sorted {
         self.features.len()
     }
 
-    /// The directions that most of the rows' length lies in, if a few have it.
+    /// The leading directions of the rows, if a few hold most of their length.
     pub fn leading(&self) -> Option<&Leading> {
         self.leading.as_ref()
     }
@@ -77,39 +80,39 @@ impl Sorted {
         &self.features
     }
 
-    /// Which row is at a place.
+    /// The row at a place.
     #[inline(always)]
     pub fn row(&self, place: usize) -> usize {
         self.order.as_ref().map_or(place, |order| order.rows[place] as usize)
     }
 
-    /// Where a row is.
+    /// The place of a row.
     #[inline(always)]
     pub fn place(&self, row: usize) -> usize {
         self.order.as_ref().map_or(row, |order| order.places[row] as usize)
     }
 
-    /// Where each row is, once the rows themselves are not needed any more; none where they were never moved.
+    /// The place of each row, dropping the rows themselves; none if the order is unchanged.
     pub fn into_places(self) -> Option<Vec<u32>> {
         self.order.map(|order| order.places)
     }
 
-    /// Where each row is; none where they were never moved.
+    /// The place of each row; none if the order is unchanged.
     pub fn places(&self) -> Option<&[u32]> {
         self.order.as_ref().map(|order| &order.places[..])
     }
 }
 
-/// Which places, in stretches, some rows have: as many as there are clusters, if the rows follow each other.
+/// The places of some rows, joined to stretches. Consecutive rows have about one stretch per cluster.
 pub(super) fn stretches_of(places: &[u32]) -> Vec<Range<usize>> {
-    const GAP: usize = 8; // places that are read along
+    const GAP: usize = 8; // unneeded places that a stretch may include
     let mut places = places.to_vec();
     places.sort_unstable();
     let near = |a: &u32, b: &u32| (b - a) as usize <= GAP;
     places.chunk_by(near).map(|run| run[0] as usize..run[run.len() - 1] as usize + 1).collect()
 }
 
-/// Brings what stands by place, `width` numbers each, into the order of rows, whose `places` are given.
+/// Copies rows of `width` numbers, stored by place, to the order of rows with these `places`.
 pub(super) fn restore<T: Element>(by_place: &[T], width: usize, places: &[u32], out: &mut [T]) {
     out.par_chunks_mut(64 * width).zip(places.par_chunks(64)).for_each(|(out, places)| {
         for (&place, out) in places.iter().zip(out.chunks_exact_mut(width)) {
@@ -118,9 +121,8 @@ pub(super) fn restore<T: Element>(by_place: &[T], width: usize, places: &[u32], 
     });
 }
 
-impl Order {
-    /// A copy of rows by place. Rows are read one after the other; as few places are written to at a time as there are
-    /// clusters.
+impl RowOrder {
+    /// A copy of the rows by place. Rows are read in order, and written to about as many places at a time as there are clusters.
     fn sort(&self, features: &Features, scratch: &dyn Scratch, watch: &Watch) -> Result<Features> {
         let d = features.dim();
         let mut sorted = scratch.floats(features.len() * d)?;
@@ -139,7 +141,7 @@ impl Order {
     }
 }
 
-/// Rows by the pivot they are most similar to.
+/// Rows ordered by their most similar pivot.
 fn order(leading: &Leading, features: &Features, watch: &Watch) -> Vec<u32> {
     let n = features.len();
     let pivots = Pivots::new(leading, features);

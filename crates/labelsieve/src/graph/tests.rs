@@ -57,8 +57,8 @@ fn rows(affinity: &Affinity) -> Vec<Vec<(u32, f32)>> {
 }
 
 /// Sets with everything that goes wrong in practice: duplicates, ties, zero rows, opposite rows, tight clusters.
-fn awkward_features(most_rows: usize) -> impl Strategy<Value = Features> {
-    (0..=most_rows, 1usize..40, 1u64..1000, 0..4u32).prop_map(|(n, dim, seed, kind)| {
+fn awkward_features(max_rows: usize) -> impl Strategy<Value = Features> {
+    (0..=max_rows, 1usize..40, 1u64..1000, 0..4u32).prop_map(|(n, dim, seed, kind)| {
         let stream = Stream::new(seed);
         let value = |row: usize, column: usize| {
             let (row, spread) = match kind {
@@ -125,7 +125,7 @@ proptest! {
         propagation.propagate_rows(&clean, &noisy, |i| k + i, &mut x);
         for level in Level::available() {
             let leading = (n_directions > 0 && !noisy.is_empty()).then(|| Leading::of(level, &noisy, n_directions));
-            let sorted = Sorted::by(leading, &noisy, &scratch, Watch::unwatched()).unwrap();
+            let sorted = SortedRows::by(leading, &noisy, &scratch, Watch::unwatched()).unwrap();
             let found = windows::exact(level, &sorted, count, &scratch, Watch::unwatched()).unwrap();
             prop_assert_eq!(&found, graph.neighbours(), "{}", level);
             let found = NoisyGraph::from_neighbours(found, count).insert_in(Some(&scratch), &clean, &noisy).unwrap();
@@ -167,7 +167,8 @@ proptest! {
 #[test]
 fn a_larger_set_of_many_panels_equals_the_naive_one() {
     let stream = Stream::new(5);
-    let (n, dim) = (2500, 24);
+    let n = 2500;
+    let dim = 24;
     let value = |i: usize| {
         stream.branch((i / dim % 40) as u64).normal((i % dim) as u64) + 0.5 * stream.normal(i as u64)
     };
@@ -183,7 +184,8 @@ fn a_larger_set_of_many_panels_equals_the_naive_one() {
 fn steep_features(n: usize, dim: usize) -> Features {
     let stream = Stream::new(8);
     let value = |i: usize| {
-        let (row, column) = (i / dim, i % dim);
+        let row = i / dim;
+        let column = i % dim;
         let centre = stream.branch(1 + (row % 50) as u64).normal(column as u64);
         (centre + 0.5 * stream.normal(i as u64)) / ((8 + column) as f32).powf(1.5)
     };
@@ -192,7 +194,8 @@ fn steep_features(n: usize, dim: usize) -> Features {
 
 #[test]
 fn rows_in_few_directions_are_searched_by_them_and_others_are_not() {
-    let (n, dim) = (9000, 512);
+    let n = 9000;
+    let dim = 512;
     let steep = steep_features(n, dim);
     let stream = Stream::new(9);
     let flat = Features::new((0..n * dim).map(|i| stream.normal(i as u64)).collect(), dim).unwrap();
@@ -267,7 +270,8 @@ fn the_normalised_graph_averages_over_an_example_and_its_neighbours() {
     assert!((affinity.row(0).1[0] - 0.5).abs() < 1e-6);
     let propagation = Propagation::new(affinity);
     let x = [3.0, 6.0, 9.0];
-    let (mut averages, columns) = ([0f32; 3], Columns { numbers: &x, width: 1, first: 0 });
+    let mut averages = [0f32; 3];
+    let columns = Columns { numbers: &x, width: 1, first: 0 };
     add_neighbours(Level::current(), &propagation, 0..3, columns, &mut averages);
     averages.iter_mut().enumerate().for_each(|(i, sum)| *sum *= propagation.inverse_degree(i));
     for (found, expected) in averages.iter().zip([4.0, 5.0, 9.0]) {

@@ -1,9 +1,9 @@
 //! Exact neighbours among more rows than memory holds.
 //!
-//! Rows are cut into windows of as many as memory holds two of. Each window is searched by itself, then every pair of windows for
-//! neighbours across; the best of each row so far wait in a scratch space until its window is looked at again. Similar rows stand together
-//! ([`Sorted`]), so floors are high after the first round, and the pairs that are left to be measured lie in the two windows at hand. Which pairs are
-//! looked at when changes nothing of the answer ([`search`](super::search)).
+//! Rows are split into windows of which two fit in memory. Each window is searched by itself, then every pair of windows; the best
+//! candidates of each row so far are kept in a scratch space between rounds. Similar rows are adjacent ([`SortedRows`]), so floors
+//! are high after the first round, and the pairs left to be measured lie in the two current windows. The order of pairs does not
+//! affect the result ([`search`](super::search)).
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -18,40 +18,39 @@ use super::candidates::Candidates;
 use super::neighbours::{Entry, Neighbours};
 use super::reduced::reduce;
 use super::search::{PANEL, Pass, Tiles, inner};
-use super::sorted::{Sorted, restore, stretches_of};
+use super::sorted::{SortedRows, restore, stretches_of};
 use crate::error::Result;
 
-/// In place of the index of a neighbour that was not yet found.
-const NOBODY: u32 = u32::MAX;
+/// Marks an empty slot of a neighbour list.
+const EMPTY_SLOT: u32 = u32::MAX;
 
 /// The `count` nearest other rows of each row.
 pub(super) fn exact(
     level: Level,
-    sorted: &Sorted,
+    sorted: &SortedRows,
     count: usize,
     scratch: &dyn Scratch,
     watch: &Watch,
 ) -> Result<Neighbours> {
     let n = sorted.len();
     let width = count.min(n.saturating_sub(1));
-    let place = Some(scratch);
     if width == 0 {
-        return Neighbours::blank(place, n, width);
+        return Neighbours::blank(Some(scratch), n, width);
     }
     let mut windows = Windows {
         level,
         sorted,
         width,
         n_rows: rows_per_window(sorted, width, scratch.memory().saturating_sub(16 * n)),
-        indices: Array::zeros(place, n * width)?,
-        similarities: Array::zeros(place, n * width)?,
+        indices: Array::zeros(Some(scratch), n * width)?,
+        similarities: Array::zeros(Some(scratch), n * width)?,
     };
     windows.search(watch)?;
     let Windows { indices, similarities, .. } = windows;
     let Some(places) = sorted.places() else {
         return Ok(Neighbours::from_arrays(n, width, indices, similarities));
     };
-    let mut neighbours = Neighbours::blank(place, n, width)?;
+    let mut neighbours = Neighbours::blank(Some(scratch), n, width)?;
     indices.expect(Access::Scattered);
     similarities.expect(Access::Scattered);
     for rows in streamed(n, width * size_of::<Entry>()) {
@@ -70,24 +69,21 @@ pub(super) fn exact(
     Ok(neighbours)
 }
 
-/// Rows of which two windows fit in `memory`: their numbers, what the screen makes of them, their candidates and their lists.
-fn rows_per_window(sorted: &Sorted, width: usize, memory: usize) -> usize {
+/// The rows per window such that two windows fit in `memory`: features, screened rows, candidates and lists.
+fn rows_per_window(sorted: &SortedRows, width: usize, memory: usize) -> usize {
     let row = sorted.features().dim() * size_of::<f32>();
     let screened = sorted.leading().map_or(row, |leading| (leading.len() + 1) * size_of::<f32>());
     let bytes = row + screened * 3 / 2 + Candidates::bytes_per_row(width) + width * size_of::<Entry>();
     let n_rows = (memory / (2 * bytes) / PANEL).max(1) * PANEL;
-    // All at once if they fit, else windows of about the same size.
+    // One window if all rows fit, else windows of about the same size.
     let n = sorted.len();
-    match n <= 2 * n_rows {
-        true => n,
-        false => n.div_ceil(n.div_ceil(n_rows)).next_multiple_of(PANEL),
-    }
+    if n <= 2 * n_rows { n } else { n.div_ceil(n.div_ceil(n_rows)).next_multiple_of(PANEL) }
 }
 
-/// A search under way.
+/// The state of a search.
 struct Windows<'a> {
     level: Level,
-    sorted: &'a Sorted,
+    sorted: &'a SortedRows,
     /// Neighbours wanted per row.
     width: usize,
     /// Rows per window.
@@ -95,6 +91,13 @@ struct Windows<'a> {
     /// The best of each row so far, by place.
     indices: Array<u32>,
     similarities: Array<f32>,
+}
+
+/// Rows whose products, plus `error`, bound similarities.
+struct ScreenedRows {
+    values: Vec<f32>,
+    dim: usize,
+    error: f32,
 }
 
 impl Windows<'_> {
@@ -121,9 +124,16 @@ impl Windows<'_> {
     fn round(&mut self, windows: &[Range<usize>], done: &(dyn Fn(usize) + Sync), watch: &Watch) {
         let places: Vec<u32> = windows.iter().cloned().flatten().map(|place| place as u32).collect();
         let rows: Vec<u32> = places.iter().map(|&place| self.sorted.row(place as usize) as u32).collect();
-        let (screened, dim, error) = self.screened(windows, watch);
-        let screened = RowSlice { values: &screened, dim };
-        let pass = Pass::bounded((self.level, self.sorted.features(), self.width), &places, screened, error);
+        let screened = self.screened(windows, watch);
+        let rows_of_screen = RowSlice { values: &screened.values, dim: screened.dim };
+        let pass = Pass::bounded(
+            self.level,
+            self.sorted.features(),
+            self.width,
+            &places,
+            rows_of_screen,
+            screened.error,
+        );
         let mut panels: Vec<Mutex<Candidates>> =
             rows.chunks(PANEL).map(|rows| Mutex::new(pass.candidates(rows))).collect();
         if windows.len() > 1 {
@@ -135,13 +145,13 @@ impl Windows<'_> {
         }
     }
 
-    /// The rows that a screen multiplies, numbers in each, and what to add to their products for a bound on similarities.
-    fn screened(&self, windows: &[Range<usize>], watch: &Watch) -> (Vec<f32>, usize, f32) {
+    /// The rows that a screen multiplies.
+    fn screened(&self, windows: &[Range<usize>], watch: &Watch) -> ScreenedRows {
         let features = self.sorted.features();
         let n: usize = windows.iter().map(Range::len).sum();
         let Some(leading) = self.sorted.leading() else {
             let rows = windows.iter().flat_map(|window| features.block(window.clone()));
-            return (rows.copied().collect(), features.dim(), 0.0);
+            return ScreenedRows { values: rows.copied().collect(), dim: features.dim(), error: 0.0 };
         };
         let dim = leading.len() + 1;
         let mut reduced = vec![0f32; n * dim];
@@ -151,12 +161,12 @@ impl Windows<'_> {
             reduce(leading, features, window.clone(), of_window, watch);
             rest = behind;
         }
-        (reduced, dim, leading.error_bound())
+        ScreenedRows { values: reduced, dim, error: leading.error_bound() }
     }
 
     fn resume(&mut self, windows: &[Range<usize>], panels: &mut [Mutex<Candidates>]) {
         self.with_lists(windows, panels, |panel, i, indices, similarities| {
-            let found = indices.iter().zip(&*similarities).take_while(|(index, _)| **index != NOBODY);
+            let found = indices.iter().zip(&*similarities).take_while(|(index, _)| **index != EMPTY_SLOT);
             panel.resume(i, found.map(|(&index, &similarity)| Entry { similarity, index }));
         });
     }
@@ -164,7 +174,7 @@ impl Windows<'_> {
     fn keep(&mut self, windows: &[Range<usize>], panels: &mut [Mutex<Candidates>]) {
         self.with_lists(windows, panels, |panel, i, indices, similarities| {
             let best = panel.best(i);
-            indices.fill(NOBODY);
+            indices.fill(EMPTY_SLOT);
             for (slot, entry) in best.iter().enumerate() {
                 indices[slot] = entry.index;
                 similarities[slot] = entry.similarity;
@@ -178,7 +188,7 @@ impl Windows<'_> {
         }
     }
 
-    /// Hands out every row of some windows: its panel, its number in it, and its list.
+    /// Calls `work` for every row of some windows, with its panel, its number in it, and its list.
     fn with_lists(
         &mut self,
         windows: &[Range<usize>],

@@ -1,4 +1,4 @@
-//! Greedy facility location: which few rows stand for the whole pool?
+//! Greedy facility location: the few rows that best represent a pool.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -10,24 +10,23 @@ use rayon::prelude::*;
 use crate::features::Features;
 use crate::model::ClassProblem;
 
-/// Rows of a pool that are to be covered, rows that may be chosen, and decided rows that cover, at most. Larger pools are drawn
-/// from: what covers a thousand rows of a pool covers the pool, and 2,000 × 1,000 similarities take a fraction of a second at any
-/// pool size.
-const MOST_COVERED: usize = 1000;
-const MOST_CHOSEN_FROM: usize = 2000;
-const MOST_SEEN: usize = 2000;
+/// Limits of the rows to be covered, the rows to choose from and the decided rows that cover. Larger pools are sampled: rows that
+/// cover a thousand rows of a pool cover the pool, and 2,000 × 1,000 similarities take a fraction of a second at any pool size.
+const MAX_COVERED: usize = 1000;
+const MAX_CHOICES: usize = 2000;
+const MAX_DECIDED: usize = 2000;
 
-/// How well the rows of a pool are covered by what a person has seen.
+/// How well the rows of a pool are covered by the rows that a person has seen.
 ///
 /// ```text
 /// F(S) = Σ_i max_{j ∈ S} s_ij
 /// ```
 ///
-/// s: cosine similarity, not below 0. F is submodular: what a row adds only shrinks as others are chosen. So the gain that a row had
-/// earlier is a bound of what it has now, and the best row is found after recomputing a few at the top of a heap (Minoux 1978).
+/// s: cosine similarity, not below 0. F is submodular: the gain of a row only shrinks as others are chosen. So an earlier gain is an
+/// upper bound, and the best row is found by recomputing a few at the top of a heap (Minoux 1978).
 ///
-/// The similarities are those of all pairs and not of neighbour lists: in pools much larger than a list is long, a row covers only what lists
-/// it, so that the densest corner takes one look after the other (`docs/review-measured.md`).
+/// Similarities are taken over all pairs rather than neighbour lists: in pools much larger than a list, a row would cover only
+/// the rows that list it, so the densest region would be chosen again and again (`docs/review-measured.md`).
 pub(super) struct Coverage<'a> {
     noisy: &'a Features,
     /// The rows to be covered, and how well each is.
@@ -36,12 +35,12 @@ pub(super) struct Coverage<'a> {
 }
 
 impl<'a> Coverage<'a> {
-    /// Covered by the clean examples and by whatever was decided, the unsure ones too: those were looked at.
+    /// The coverage by the clean examples and all decided rows, including unsure ones, since those were seen too.
     pub fn of(problem: &ClassProblem<'a>) -> Coverage<'a> {
         let noisy = problem.noisy.features();
-        let rows = drawn((0..noisy.len() as u32).collect(), MOST_COVERED, noisy);
+        let rows = sampled((0..noisy.len() as u32).collect(), MAX_COVERED, noisy);
         let decided = (0..noisy.len() as u32).filter(|&row| problem.decision(row as usize).is_some());
-        let decided = drawn(decided.collect(), MOST_SEEN, noisy);
+        let decided = sampled(decided.collect(), MAX_DECIDED, noisy);
         let decided = decided.iter().map(|&row| noisy.row(row as usize));
         let seen: Vec<&[f32]> = problem.clean.rows().chain(decided).collect();
         let best =
@@ -50,10 +49,10 @@ impl<'a> Coverage<'a> {
         Coverage { noisy, rows, covered }
     }
 
-    /// The best `count` of `rows`, one after the other; equal gains go to the lower row.
+    /// Chooses `count` of `rows` greedily; the lower row wins ties.
     pub fn choose(mut self, rows: Vec<u32>, count: usize) -> Vec<u32> {
-        let rows = drawn(rows, MOST_CHOSEN_FROM.max(count), self.noisy);
-        let first = |&row: &u32| Bound { gain: self.gain(row), row, chosen_before: 0 };
+        let rows = sampled(rows, MAX_CHOICES.max(count), self.noisy);
+        let first = |&row: &u32| GainBound { gain: self.gain(row), row, chosen_before: 0 };
         let mut heap = BinaryHeap::from(rows.par_iter().with_min_len(16).map(first).collect::<Vec<_>>());
         let mut chosen = Vec::with_capacity(count.min(heap.len()));
         while chosen.len() < count {
@@ -62,13 +61,13 @@ impl<'a> Coverage<'a> {
                 self.add(best.row);
                 chosen.push(best.row);
             } else {
-                heap.push(Bound { gain: self.gain(best.row), chosen_before: chosen.len(), ..best });
+                heap.push(GainBound { gain: self.gain(best.row), chosen_before: chosen.len(), ..best });
             }
         }
         chosen
     }
 
-    /// What choosing `row` would add.
+    /// The increase of F if `row` is chosen.
     fn gain(&self, row: u32) -> f32 {
         let row = self.noisy.row(row as usize);
         let gain =
@@ -84,8 +83,8 @@ impl<'a> Coverage<'a> {
     }
 }
 
-/// At most `count` of these rows, drawn by what they are, in ascending order.
-fn drawn(mut rows: Vec<u32>, count: usize, noisy: &Features) -> Vec<u32> {
+/// At most `count` of these rows, sampled by content so that their order does not matter, ascending.
+fn sampled(mut rows: Vec<u32>, count: usize, noisy: &Features) -> Vec<u32> {
     if rows.len() > count {
         let stream = Stream::new(0);
         rows.sort_by_cached_key(|&row| (stream.bits(row_key(noisy.row(row as usize))), row));
@@ -95,29 +94,29 @@ fn drawn(mut rows: Vec<u32>, count: usize, noisy: &Features) -> Vec<u32> {
     rows
 }
 
-/// What a row adds at most, as computed when so many had been chosen.
-struct Bound {
+/// An upper bound on the gain of a row, computed when `chosen_before` rows had been chosen.
+struct GainBound {
     gain: f32,
     row: u32,
     chosen_before: usize,
 }
 
-impl Ord for Bound {
-    fn cmp(&self, other: &Bound) -> Ordering {
+impl Ord for GainBound {
+    fn cmp(&self, other: &GainBound) -> Ordering {
         self.gain.total_cmp(&other.gain).then(other.row.cmp(&self.row))
     }
 }
 
-impl PartialOrd for Bound {
-    fn partial_cmp(&self, other: &Bound) -> Option<Ordering> {
+impl PartialOrd for GainBound {
+    fn partial_cmp(&self, other: &GainBound) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Bound {
-    fn eq(&self, other: &Bound) -> bool {
+impl PartialEq for GainBound {
+    fn eq(&self, other: &GainBound) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Bound {}
+impl Eq for GainBound {}

@@ -1,7 +1,7 @@
-//! Which candidates should a person look at first?
+//! The order in which to review candidates.
 //!
-//! Confirming the top of the ranking teaches the model what it knows already; see `docs/review-measured.md` for what each order is
-//! worth. All orders are pure functions of the class, what was decided and the relevance so far.
+//! Confirming the top of the ranking adds little information; `docs/review-measured.md` compares the orders. All of them are pure
+//! functions of the class, the decisions and the relevance so far.
 
 mod coverage;
 mod near_duplicates;
@@ -17,12 +17,12 @@ use self::coverage::Coverage;
 use crate::error::{Error, Result};
 use crate::model::ClassProblem;
 
-/// An order in which to show the candidates of a class that nobody has decided about.
+/// An order in which to show the undecided candidates of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum LookOrder {
-    /// Those that stand for most of the pool: what to look at next
+    /// Those that represent most of the pool: the recommended order
     Covering,
     /// The most relevant first
     MostRelevant,
@@ -35,7 +35,7 @@ pub enum LookOrder {
 }
 
 impl LookOrder {
-    /// All of them.
+    /// Every order.
     pub const ALL: [LookOrder; 5] = [
         LookOrder::Covering,
         LookOrder::MostRelevant,
@@ -55,8 +55,8 @@ impl LookOrder {
         }
     }
 
-    /// The first `count` rows of the class in this order: undecided ones, one of each group of near-duplicates. `stream` matters to
-    /// the random order alone.
+    /// The first `count` undecided rows of the class in this order, one of each group of near-duplicates. Only the random order
+    /// uses `stream`.
     pub fn first(self, look: &Look, count: usize, stream: Stream) -> Result<Vec<u32>> {
         look.check()?;
         let open = look.open();
@@ -89,10 +89,10 @@ impl fmt::Display for LookOrder {
     }
 }
 
-/// What an order is made from.
+/// The inputs of an order.
 #[derive(Clone, Copy)]
 pub struct Look<'a> {
-    /// The class, with what was decided.
+    /// The class, with its decisions.
     pub problem: &'a ClassProblem<'a>,
     /// The first row of each candidate's near-duplicates, by [`near_duplicates`].
     pub groups: &'a [u32],
@@ -110,7 +110,7 @@ impl Look<'_> {
         }
     }
 
-    /// Candidates that can be shown: nobody decided about them, and they are the first of their near-duplicates.
+    /// Candidates that can be shown: undecided ones that are the first of their near-duplicates.
     fn open(&self) -> Vec<u32> {
         let is_open =
             |&row: &u32| self.groups[row as usize] == row && self.problem.decision(row as usize).is_none();
@@ -118,8 +118,7 @@ impl Look<'_> {
     }
 }
 
-/// What a person should look at next: the first `count` undecided candidates in the order that measured best,
-/// [`LookOrder::Covering`].
+/// The candidates to review next: the first `count` undecided ones in the order that measured best, [`LookOrder::Covering`].
 pub fn what_next(
     problem: &ClassProblem,
     groups: &[u32],

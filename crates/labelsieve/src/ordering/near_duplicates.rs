@@ -1,15 +1,13 @@
-//! Groups of candidates that show the same thing, to be decided once.
+//! Groups of near-identical candidates, to be decided once.
 
 use crate::graph::NoisyGraph;
 
 /// Cosine similarity from which two candidates count as near-duplicates.
 pub const NEAR_DUPLICATES: f32 = 0.98;
 
-/// The group of each row: the first row of those that a chain of pairs, each at least `at_least` similar, connects it to;
-/// itself where there are none.
+/// The group of each row: the first of the rows connected to it by pairs with a similarity of at least `at_least`, or itself.
 ///
-/// Pairs are those in the neighbour lists. A group of more copies than a list is long still hangs together, since every copy
-/// lists others.
+/// Pairs come from the neighbour lists. A group of more copies than a list holds stays connected, since every copy lists others.
 pub fn near_duplicates(graph: &NoisyGraph, at_least: f32) -> Vec<u32> {
     let neighbours = graph.neighbours();
     let mut parents: Vec<u32> = (0..neighbours.len() as u32).collect();
@@ -17,7 +15,8 @@ pub fn near_duplicates(graph: &NoisyGraph, at_least: f32) -> Vec<u32> {
         let (others, similarities) = neighbours.of(row);
         let close = others.iter().zip(similarities).take_while(|(_, similarity)| **similarity >= at_least);
         for (&other, _) in close {
-            let (a, b) = (first_of(&mut parents, row as u32), first_of(&mut parents, other));
+            let a = first_of(&mut parents, row as u32);
+            let b = first_of(&mut parents, other);
             parents[a.max(b) as usize] = a.min(b);
         }
     }

@@ -6,8 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::decision::Decision;
 use crate::features::Features;
-use crate::graph::{NoisyGraph, closest_clean};
-use crate::model::NoisyPool;
+use crate::graph::{NoisyGraph, NoisyPool, closest_clean};
 
 fn on_the_circle(degrees: &[f32]) -> Features {
     let rows = degrees.iter().flat_map(|degree| [degree.to_radians().cos(), degree.to_radians().sin()]);

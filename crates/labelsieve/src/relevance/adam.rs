@@ -84,7 +84,8 @@ mod tests {
         let trained: Vec<Vec<f32>> = Level::available()
             .into_iter()
             .map(|level| {
-                let (mut parameters, mut adam) = (draw(0), Adam::new(level, 77));
+                let mut parameters = draw(0);
+                let mut adam = Adam::new(level, 77);
                 (1..20).for_each(|step| adam.step(&mut parameters, &draw(step), 0.1, 5e-4));
                 parameters
             })

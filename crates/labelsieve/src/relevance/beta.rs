@@ -1,11 +1,11 @@
-//! No scoring at all: every noisy example counts the same.
+//! β-weighting, a baseline: every noisy example has the same relevance.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, check};
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
 
-/// β-weighting: relevance β for every noisy example that nobody has decided about.
+/// β-weighting: relevance β for every undecided noisy example.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Beta {

@@ -1,4 +1,4 @@
-//! What every relevance model promises, checked on all of them.
+//! The contract of relevance models, checked on all of them.
 
 use std::sync::Arc;
 
@@ -7,8 +7,9 @@ use labelsieve_numerics::random::Stream;
 use super::*;
 use crate::decision::Decision;
 use crate::features::Features;
+use crate::graph::NoisyPool;
 use crate::in_memory::InMemory;
-use crate::model::{ClassProblem, NoisyPool, Relevance};
+use crate::model::{ClassProblem, Relevance};
 
 fn all_methods() -> Vec<Method> {
     let names = ["gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture", "auto"];
@@ -77,7 +78,9 @@ fn out_of_core_every_model_gives_the_bits_that_it_gives_in_memory() {
     };
     let decide = |i: usize| [None, None, Some(Decision::Accept), Some(Decision::Reject)][i % 4];
     for (shift, memory) in [(0.0, 0), (6.0, 0), (0.0, 200_000), (6.0, 1 << 40)] {
-        let (clean, noisy, others) = (shifted(3, 1, shift), shifted(1500, 2, shift), shifted(12, 3, shift));
+        let clean = shifted(3, 1, shift);
+        let noisy = shifted(1500, 2, shift);
+        let others = shifted(12, 3, shift);
         let decisions: Vec<Option<Decision>> = (0..noisy.len()).map(decide).collect();
         for method in all_methods() {
             let score = |pool: &NoisyPool| {
@@ -94,7 +97,8 @@ fn out_of_core_every_model_gives_the_bits_that_it_gives_in_memory() {
 
 #[test]
 fn the_same_seed_gives_the_same_bits_at_any_number_of_threads() {
-    let (clean, noisy) = (random_features(3, 20, 4), random_features(1500, 20, 5));
+    let clean = random_features(3, 20, 4);
+    let noisy = random_features(1500, 20, 5);
     for method in all_methods() {
         let with_threads = |n| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
@@ -108,7 +112,8 @@ fn the_same_seed_gives_the_same_bits_at_any_number_of_threads() {
 
 #[test]
 fn learned_models_change_with_the_seed() {
-    let (clean, noisy) = (random_features(3, 20, 4), random_features(60, 20, 5));
+    let clean = random_features(3, 20, 4);
+    let noisy = random_features(60, 20, 5);
     for method in [Method::gcn(), Method::Mlp(Mlp::default())] {
         assert_ne!(score(&method, &clean, &noisy, 0), score(&method, &clean, &noisy, 1));
     }
@@ -117,9 +122,11 @@ fn learned_models_change_with_the_seed() {
 /// Classes without exact ties: everywhere, in clusters, and larger than one unit of work.
 fn classes_without_ties() -> Vec<(Features, Features)> {
     let clusters = |n: usize, dim: usize, seed: u64| {
-        let (centres, noise) = (Stream::new(seed).branch(1), Stream::new(seed));
+        let centres = Stream::new(seed).branch(1);
+        let noise = Stream::new(seed);
         let value = |i: usize| {
-            let (row, column) = (i / dim, i % dim);
+            let row = i / dim;
+            let column = i % dim;
             centres.normal((row % 7 * dim + column) as u64) + 0.5 * noise.normal(i as u64)
         };
         Features::new((0..n * dim).map(value).collect(), dim).unwrap()
@@ -174,7 +181,8 @@ fn the_negatives_of_a_class_depend_neither_on_the_order_of_classes_nor_on_that_o
 
 #[test]
 fn a_graph_made_in_advance_changes_nothing() {
-    let (clean, noisy) = (random_features(4, 12, 6), random_features(300, 12, 7));
+    let clean = random_features(4, 12, 6);
+    let noisy = random_features(300, 12, 7);
     let ready = NoisyPool::with_graph(noisy.clone());
     let others = random_features(5, 12, 99);
     let problem = beside(ClassProblem::new(&clean, &ready).unwrap(), &others);
@@ -198,7 +206,8 @@ fn the_order_of_other_classes_decides_nothing() {
                 let problem = ClassProblem::new(&clean, &pool).unwrap().with_other_classes(others).unwrap();
                 model.relevance(&problem, 3).unwrap()
             };
-            let (before, after) = (score(&others), score(&turned));
+            let before = score(&others);
+            let after = score(&turned);
             let gaps = before.noisy().iter().zip(after.noisy()).map(|(a, b)| (a - b).abs());
             let largest = gaps.fold(0.0, f32::max);
             assert!(largest <= 1e-4, "{}, {} rows: {largest}", method.name(), before.noisy().len());
@@ -208,7 +217,8 @@ fn the_order_of_other_classes_decides_nothing() {
 
 #[test]
 fn other_classes_move_the_models_that_use_them_and_no_other() {
-    let (clean, noisy) = (random_features(3, 20, 4), random_features(300, 20, 5));
+    let clean = random_features(3, 20, 4);
+    let noisy = random_features(300, 20, 5);
     let pool = NoisyPool::new(noisy.clone());
     let examples = random_features(5, 20, 99);
     let without = ClassProblem::new(&clean, &pool).unwrap().with_others(&examples).unwrap();
@@ -239,7 +249,8 @@ fn examples_like_the_clean_ones_score_above_the_rest() {
 
 #[test]
 fn what_a_model_cannot_use_is_refused_with_a_reason() {
-    let (clean, pool) = (random_features(1, 3, 0), NoisyPool::new(random_features(2, 3, 1)));
+    let clean = random_features(1, 3, 0);
+    let pool = NoisyPool::new(random_features(2, 3, 1));
     let problem = ClassProblem::new(&clean, &pool).unwrap();
     let error = Linear::default().relevance(&problem, 0).unwrap_err();
     assert_eq!(error.to_string(), "linear needs examples of other classes, found none");
@@ -293,7 +304,8 @@ fn accepted_examples_have_relevance_1_and_rejected_ones_0() {
 
 #[test]
 fn decisions_of_nobody_and_of_the_unsure_change_no_bit() {
-    let (clean, noisy) = (random_features(3, 20, 22), random_features(300, 20, 23));
+    let clean = random_features(3, 20, 22);
+    let noisy = random_features(300, 20, 23);
     for method in all_methods() {
         let without = score(&method, &clean, &noisy, 3);
         for nothing in [None, Some(Decision::Unsure)] {
@@ -305,11 +317,12 @@ fn decisions_of_nobody_and_of_the_unsure_change_no_bit() {
 
 #[test]
 fn decisions_move_the_others_but_not_the_graph() {
-    let (clean, noisy) = (random_features(2, 20, 24), random_features(200, 20, 25));
+    let clean = random_features(2, 20, 24);
+    let noisy = random_features(200, 20, 25);
     let decisions = some_decisions(noisy.len());
     for method in all_methods().into_iter().filter(|method| method.name() != "beta") {
-        let (before, after) =
-            (score(&method, &clean, &noisy, 3), score_decided(&method, &clean, &noisy, &decisions));
+        let before = score(&method, &clean, &noisy, 3);
+        let after = score_decided(&method, &clean, &noisy, &decisions);
         let undecided = (0..noisy.len()).filter(|&row| decisions[row].is_none());
         let moved = undecided.filter(|&row| before.noisy()[row] != after.noisy()[row]).count();
         assert!(moved > 40, "{}: {moved}", method.name());
@@ -335,7 +348,8 @@ fn decisions_travel_with_their_rows() {
 
 #[test]
 fn decisions_for_another_number_of_examples_are_refused() {
-    let (clean, pool) = (random_features(1, 3, 0), NoisyPool::new(random_features(2, 3, 1)));
+    let clean = random_features(1, 3, 0);
+    let pool = NoisyPool::new(random_features(2, 3, 1));
     let problem = ClassProblem::new(&clean, &pool).unwrap();
     for found in [0, 1, 3] {
         let error = problem.with_decisions(&vec![None; found]).err().unwrap();

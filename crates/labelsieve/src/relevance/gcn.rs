@@ -1,14 +1,13 @@
-//! The paper's model: a graph convolutional network that tells clean from noisy.
+//! The paper's model: a graph convolutional network that separates clean from noisy examples.
 
 use serde::{Deserialize, Serialize};
 
 use super::check_lambda;
-use super::shared::Shared;
+use super::pool_rows::PoolRows;
 use super::training::{Trainer, Training};
-use crate::engine::Job;
 use crate::error::{Result, check};
 use crate::graph::{Affinity, NEIGHBOURS, Propagation};
-use crate::model::{ClassProblem, Relevance, RelevanceModel, one_by_one};
+use crate::model::{ClassProblem, Job, Relevance, RelevanceModel, one_by_one};
 
 /// A two-layer GCN (**eq. 2**) trained with **eq. (3)**; its probability of "clean" is the relevance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,7 +35,7 @@ impl Gcn {
         Ok(self)
     }
 
-    /// Jobs that share a pool whose own graph is there; others one after the other.
+    /// Trains jobs that share a pool with a ready graph at once, others one after the other.
     pub(super) fn together(
         &self,
         jobs: &[Job],
@@ -48,7 +47,7 @@ impl Gcn {
         let (Some(pool), Some(graph)) = (pool, graph) else { return one_by_one(self, jobs, finished) };
         let noisy = pool.features();
         let alone = Propagation::new(Affinity::reciprocal(graph.neighbours()));
-        let shared = Shared::of_pool(noisy, alone);
+        let shared = PoolRows::of_pool(noisy, alone);
         let own = |job: &Job| {
             let clean = job.problem.clean;
             let affinity = job.problem.affinity(self.neighbours)?;

@@ -4,15 +4,15 @@ use labelsieve_numerics::random::Stream;
 use serde_json::Value;
 
 use super::network::{Cell, Network, Weights};
-use super::shared::Shared;
+use super::pool_rows::PoolRows;
 use super::units::{Dropout, HIDDEN};
 use super::*;
 use crate::decision::Decision;
-use crate::engine::Job;
 use crate::features::Features;
 use crate::golden::{assert_close, count, features, numbers, read};
-use crate::graph::{Affinity, Neighbours, Propagation};
-use crate::model::{ClassProblem, NoisyPool};
+use crate::graph::{Affinity, Neighbours, NoisyPool, Propagation};
+use crate::model::ClassProblem;
+use crate::model::Job;
 
 fn rows(range: std::ops::Range<usize>) -> Vec<usize> {
     range.collect()
@@ -35,7 +35,7 @@ fn check_training(case: &Value, propagation: Propagation, clean: &Features, nois
     let lambda = case["lambda"].as_f64().unwrap() as f32;
     let pool = NoisyPool::new(noisy.clone());
     let problem = ClassProblem::new(clean, &pool).unwrap();
-    let (shared, own) = Shared::of_one(clean, &NoisyPool::new(noisy.clone()), propagation).unwrap();
+    let (shared, own) = PoolRows::of_one(clean, &NoisyPool::new(noisy.clone()), propagation).unwrap();
     let cells = vec![Cell::new(own, weights(case))];
     let mut network = Network::new(&shared, cells, &[loss_weights(&problem, lambda)]);
     let first_loss = cleaning_loss(&forward(&mut network, &weights(case), Dropout::none()), k, lambda);
@@ -48,7 +48,8 @@ fn check_training(case: &Value, propagation: Propagation, clean: &Features, nois
 #[test]
 fn gcn_agrees_with_pytorch_after_100_iterations() {
     let golden = read("gcn");
-    let (all_clean, noisy) = (features(&golden["clean"]), features(&golden["noisy"]));
+    let all_clean = features(&golden["clean"]);
+    let noisy = features(&golden["noisy"]);
     for case in golden["cases"].as_array().unwrap() {
         let clean = all_clean.select(&rows(0..count(&case["n_clean"])));
         let neighbours = Neighbours::exact(&clean.stack(&noisy).unwrap(), count(&case["neighbours"]));
@@ -60,7 +61,8 @@ fn gcn_agrees_with_pytorch_after_100_iterations() {
 #[test]
 fn mlp_agrees_with_pytorch_after_100_iterations() {
     let golden = read("mlp");
-    let (all_clean, noisy) = (features(&golden["clean"]), features(&golden["noisy"]));
+    let all_clean = features(&golden["clean"]);
+    let noisy = features(&golden["noisy"]);
     for case in golden["cases"].as_array().unwrap() {
         let clean = all_clean.select(&rows(0..count(&case["n_clean"])));
         check_training(case, Propagation::Identity(clean.len() + noisy.len()), &clean, &noisy);
@@ -77,10 +79,11 @@ fn with_dropout_the_mean_over_seeds_agrees_with_pytorch_to_sampling_error() {
     let problem = ClassProblem::new(&clean, &pool).unwrap();
     let lambda = golden["lambda"].as_f64().map(|l| l as f32);
     let model = Method::Gcn(Gcn { lambda, ..Gcn::default() }).build().unwrap();
-    let (expected, deviation) = (numbers(&golden["mean"]), numbers(&golden["deviation"]));
+    let expected = numbers(&golden["mean"]);
+    let deviation = numbers(&golden["deviation"]);
     let their_seeds = golden["n_seeds"].as_f64().unwrap() as f32;
     // 20 seeds would still accept a network without any dropout in two of three draws; 400 never do.
-    for (seeds, most_errors) in [(20, 4.0), (400, 5.0)] {
+    for (seeds, max_errors) in [(20, 4.0), (400, 5.0)] {
         let mut mean = vec![0f32; expected.len()];
         for seed in 0..seeds {
             let relevance = model.relevance(&problem, seed).unwrap();
@@ -88,7 +91,7 @@ fn with_dropout_the_mean_over_seeds_agrees_with_pytorch_to_sampling_error() {
         }
         let error_of_mean = (1.0 / seeds as f32 + 1.0 / their_seeds).sqrt();
         for (i, ((found, expected), deviation)) in mean.iter().zip(&expected).zip(&deviation).enumerate() {
-            let allowed = most_errors * deviation * error_of_mean;
+            let allowed = max_errors * deviation * error_of_mean;
             assert!((found - expected).abs() < allowed, "row {i}: {found} against {expected} ± {allowed}");
         }
     }
@@ -100,7 +103,8 @@ fn label_propagation_agrees_with_a_dense_solve() {
     let k = count(&golden["n_clean"]);
     for case in golden["cases"].as_array().unwrap() {
         let all = features(&case["features"]);
-        let (clean, pool) = (all.select(&rows(0..k)), NoisyPool::new(all.select(&rows(k..all.len()))));
+        let clean = all.select(&rows(0..k));
+        let pool = NoisyPool::new(all.select(&rows(k..all.len())));
         let model =
             LabelPropagation { neighbours: count(&case["neighbours"]), ..LabelPropagation::default() };
         let found = model.relevance(&ClassProblem::new(&clean, &pool).unwrap(), 0).unwrap();
@@ -112,8 +116,10 @@ fn label_propagation_agrees_with_a_dense_solve() {
 #[test]
 fn similarity_agrees_with_numpy() {
     let golden = read("similarity");
-    let (all, k) = (features(&golden["features"]), count(&golden["n_clean"]));
-    let (clean, pool) = (all.select(&rows(0..k)), NoisyPool::new(all.select(&rows(k..all.len()))));
+    let all = features(&golden["features"]);
+    let k = count(&golden["n_clean"]);
+    let clean = all.select(&rows(0..k));
+    let pool = NoisyPool::new(all.select(&rows(k..all.len())));
     let found = Similarity {}.relevance(&ClassProblem::new(&clean, &pool).unwrap(), 0).unwrap();
     assert_close(found.noisy(), &numbers(&golden["relevance_f64"]), 1e-6);
 }
@@ -122,11 +128,14 @@ fn similarity_agrees_with_numpy() {
 fn mixture_agrees_with_numpy() {
     let golden = read("mixture");
     let number = |name: &str| golden[name].as_f64().unwrap() as f32;
-    let (rounds, neighbours) = (count(&golden["rounds"]), count(&golden["neighbours"]));
+    let rounds = count(&golden["rounds"]);
+    let neighbours = count(&golden["neighbours"]);
     let model = Mixture { contrast: number("contrast"), pull: number("pull"), rounds, neighbours };
     for case in golden["cases"].as_array().unwrap() {
-        let (all, k) = (features(&case["features"]), count(&case["n_clean"]));
-        let (clean, pool) = (all.select(&rows(0..k)), NoisyPool::new(all.select(&rows(k..all.len()))));
+        let all = features(&case["features"]);
+        let k = count(&case["n_clean"]);
+        let clean = all.select(&rows(0..k));
+        let pool = NoisyPool::new(all.select(&rows(k..all.len())));
         let mut decisions = vec![None; all.len() - k];
         for (name, decision) in [("accepted", Decision::Accept), ("rejected", Decision::Reject)] {
             case[name].as_array().unwrap().iter().for_each(|row| decisions[count(row)] = Some(decision));
@@ -141,7 +150,8 @@ fn mixture_agrees_with_numpy() {
 #[test]
 fn linear_agrees_with_a_tight_minimiser_of_scipy() {
     for case in read("logistic")["cases"].as_array().unwrap() {
-        let (clean, others) = (features(&case["positive"]), features(&case["negative"]));
+        let clean = features(&case["positive"]);
+        let others = features(&case["negative"]);
         let pool = NoisyPool::new(features(&case["rows"]));
         let problem = ClassProblem::new(&clean, &pool).unwrap().with_others(&others).unwrap();
         let found = Linear::default().relevance(&problem, 0).unwrap();
@@ -160,7 +170,7 @@ fn eq_2_on_a_graph_of_two_examples() {
     weights.0[3 * HIDDEN] = 2.0; // Θ₂[0]
     weights.0[4 * HIDDEN] = -2.0; // b₂
     let (shared, own) =
-        Shared::of_one(&all.select(&[0]), &NoisyPool::new(all.select(&[1])), propagation).unwrap();
+        PoolRows::of_one(&all.select(&[0]), &NoisyPool::new(all.select(&[1])), propagation).unwrap();
     let mut network = Network::new(&shared, vec![Cell::new(own, weights.clone())], &[vec![1.0, -1.0]]);
     let found = forward(&mut network, &weights, Dropout::none());
     // Ã V Θ₁ + b₁ = (5/6 + 1/4, 2/3 + 1/4) = (13/12, 11/12), times 2 and averaged: (37/18, 35/18), minus 2.
@@ -185,7 +195,7 @@ fn the_gradient_agrees_with_finite_differences() {
     for (loss_weights, dropout) in all_weights.iter().flat_map(|w| dropouts.map(|dropout| (w, dropout))) {
         let weights = Weights::random(clean.dim(), Stream::new(7)); // no unit of these sits at its kink
         let (shared, own) =
-            Shared::of_one(&clean, &NoisyPool::new(noisy.clone()), propagation.clone()).unwrap();
+            PoolRows::of_one(&clean, &NoisyPool::new(noisy.clone()), propagation.clone()).unwrap();
         let cells = vec![Cell::new(own, weights.clone())];
         let mut network = Network::new(&shared, cells, std::slice::from_ref(loss_weights));
         forward(&mut network, &weights, dropout);

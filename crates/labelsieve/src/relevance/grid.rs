@@ -12,11 +12,13 @@ use crate::decision::Decision;
 use crate::engine::{Cpu, Engine, Job};
 use crate::error::Error;
 use crate::features::Features;
-use crate::model::{NoisyPool, Relevance};
+use crate::graph::NoisyPool;
+use crate::model::Relevance;
 
 /// Rows around a few centres, so that clean ones come among the neighbours of many noisy ones.
 fn clustered(n: usize, dim: usize, seed: u64) -> Features {
-    let (centres, noise) = (Stream::new(99), Stream::new(seed));
+    let centres = Stream::new(99);
+    let noise = Stream::new(seed);
     let value =
         |i: usize| centres.normal((i / dim % 3 * dim + i % dim) as u64) + 0.7 * noise.normal(i as u64);
     Features::new((0..n * dim).map(value).collect(), dim).unwrap()
@@ -63,10 +65,7 @@ proptest! {
             Job { problem, seed: i as u64 / 2 }
         };
         let jobs: Vec<Job> = cleans.iter().enumerate().map(job).collect();
-        let method = match is_mlp {
-            true => Method::Mlp(Mlp { training: short(), ..Mlp::default() }),
-            false => Method::Gcn(Gcn { neighbours, training: short(), ..Gcn::default() }),
-        };
+        let method = if is_mlp { Method::Mlp(Mlp { training: short(), ..Mlp::default() }) } else { Method::Gcn(Gcn { neighbours, training: short(), ..Gcn::default() }) };
         let told = Mutex::new(vec![0; jobs.len()]);
         let model = method.build().unwrap();
         let together = model.relevance_of_all(&jobs, &|i, _| told.lock().unwrap()[i] += 1);
@@ -85,13 +84,13 @@ fn how_many_are_trained_at_once_changes_no_bit() {
     let jobs: Vec<Job> = cleans.iter().map(job).collect();
     let gcn = Gcn { training: short(), ..Gcn::default() };
     let alone = one_at_a_time(&Method::Gcn(gcn), &jobs);
-    for most_bytes in [1, 200_000, 1 << 30] {
+    for max_bytes in [1, 200_000, 1 << 30] {
         for threads in [1, 3] {
-            let trainer = Trainer { most_bytes, ..Trainer::new(None, gcn.training) };
+            let trainer = Trainer { max_bytes, ..Trainer::new(None, gcn.training) };
             let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let scored = threads.install(|| gcn.together(&jobs, trainer, &|_, _| ()));
             let scored: Vec<Relevance> = scored.into_iter().map(Result::unwrap).collect();
-            assert_eq!(bits(&scored), bits(&alone), "{most_bytes} bytes");
+            assert_eq!(bits(&scored), bits(&alone), "{max_bytes} bytes");
         }
     }
 }
@@ -100,7 +99,8 @@ fn how_many_are_trained_at_once_changes_no_bit() {
 fn a_stopped_job_ends_with_an_error_and_leaves_the_others_alone() {
     let pool = NoisyPool::with_graph(clustered(300, 16, 2));
     let clean = clustered(2, 16, 3);
-    let (stopped, running) = (Watch::new(), Watch::new());
+    let stopped = Watch::new();
+    let running = Watch::new();
     stopped.stop();
     let problem = ClassProblem::new(&clean, &pool).unwrap();
     let jobs = [&running, &stopped, &running].map(|watch| Job { problem: problem.watched(watch), seed: 1 });

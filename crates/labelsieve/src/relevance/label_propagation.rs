@@ -1,4 +1,4 @@
-//! Labels that flow from the clean examples along the graph (Zhou et al. 2003).
+//! Label propagation from the clean examples along the graph (Zhou et al. 2003).
 
 use labelsieve_numerics::Watch;
 use labelsieve_numerics::scratch::streamed;
@@ -13,13 +13,13 @@ use crate::model::{ClassProblem, Relevance, RelevanceModel};
 /// Solves `(I − α D^-½ A D^-½) r = y` with y = 1 for clean and accepted examples, a negative label for rejected ones
 /// ([`label_seeds`]) and 0 for the rest.
 ///
-/// Without rejected examples the solution is never negative, but it has no upper bound: a noisy example wedged between many clean ones can pass 1.
-/// Relevance is the solution cut off at 0 and 1; nothing else is rescaled, so that the weight of the noisy examples beside
-/// the clean ones is the paper's. Examples without reciprocal neighbours get 0.
+/// Without rejected examples the solution is non-negative but has no upper bound: a noisy example among many clean ones can exceed
+/// 1. Relevance is the solution clipped to [0, 1] without rescaling, so that the weight of noisy examples relative to clean ones is
+/// the paper's. Examples without reciprocal neighbours have relevance 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LabelPropagation {
-    /// How much of its label an example takes from its neighbours.
+    /// The share of its label that an example takes from its neighbours.
     pub alpha: f32,
     /// Neighbours per example.
     pub neighbours: usize,
@@ -54,15 +54,15 @@ impl RelevanceModel for LabelPropagation {
     }
 }
 
-/// y: what each example starts with, clean rows first.
+/// y: the initial label of each example, clean rows first.
 ///
 /// ```text
 /// y = 1 for clean and accepted examples, −min(1, (k + a) / r) for rejected ones, 0 for the rest
 /// ```
 ///
-/// k clean, a accepted, r rejected examples: however many are rejected, their labels add up to no more than the positive ones. On the
+/// k clean, a accepted, r rejected examples: the labels of the rejected never outweigh the positive ones. On the
 /// icons, after 10 decisions per class at k = 1 and 5, top-1 % and AUC of the rest: 77.3 / .891 and 77.2 / .858 with 0 for the rejected,
-/// 82.6 / .832 and 80.6 / .934 with −½, 80.2 / .662 and 82.2 / .826 with −1 (all of a pool is cut off at 0), 81.2 / .930 and 80.1 / .935
+/// 82.6 / .832 and 80.6 / .934 with −½, 80.2 / .662 and 82.2 / .826 with −1 (a whole pool is clipped to 0), 81.2 / .930 and 80.1 / .935
 /// with half of this formula, 81.6 / .926 and 81.7 / .936 with it.
 #[doc(hidden)] // for our own crates
 pub fn label_seeds(problem: &ClassProblem) -> Vec<f32> {
@@ -83,7 +83,7 @@ pub fn label_seeds(problem: &ClassProblem) -> Vec<f32> {
 /// by a fixed factor per iteration; 10⁻⁶ is reached within some 70 of them at α = 0.9.
 fn solve(affinity: &Affinity, seeds: &[f32], alpha: f32, watch: &Watch) -> Vec<f32> {
     const TOLERANCE: f64 = 1e-6;
-    const MOST_ITERATIONS: usize = 1000;
+    const MAX_ITERATIONS: usize = 1000;
     let n = affinity.len();
     let scale: Vec<f32> = affinity
         .degrees()
@@ -111,7 +111,7 @@ fn solve(affinity: &Affinity, seeds: &[f32], alpha: f32, watch: &Watch) -> Vec<f
     let mut direction = residual.clone();
     let mut square = dot_f64(&residual, &residual);
     let goal = TOLERANCE * TOLERANCE * dot_f64(seeds, seeds);
-    for _ in 0..MOST_ITERATIONS {
+    for _ in 0..MAX_ITERATIONS {
         if square <= goal || watch.is_stopped() {
             break;
         }
@@ -136,13 +136,14 @@ fn dot_f64(a: &[f32], b: &[f32]) -> f64 {
 mod tests {
     use super::*;
     use crate::features::Features;
-    use crate::model::NoisyPool;
+    use crate::graph::NoisyPool;
 
     #[test]
     fn rejected_labels_add_up_to_no_more_than_the_positive_ones() {
         use Decision::{Accept, Reject, Unsure};
         let rows = Features::new(vec![1.0; 8], 1).unwrap();
-        let (clean, pool) = (rows.select(&[0]), NoisyPool::new(rows.select(&[1, 2, 3, 4, 5, 6, 7])));
+        let clean = rows.select(&[0]);
+        let pool = NoisyPool::new(rows.select(&[1, 2, 3, 4, 5, 6, 7]));
         let seeds = |decisions: [Option<Decision>; 7]| {
             label_seeds(&ClassProblem::new(&clean, &pool).unwrap().with_decisions(&decisions).unwrap())
         };

@@ -1,4 +1,4 @@
-//! A linear classifier of the class against others.
+//! A linear classifier of the class against other classes.
 
 use labelsieve_numerics::kernels::{add_scaled, dot};
 use labelsieve_numerics::random::{Stream, row_key};
@@ -12,9 +12,9 @@ use crate::model::{ClassProblem, Relevance, RelevanceModel};
 /// Logistic regression with the clean and accepted examples as positives and random examples of other classes as negatives;
 /// its probability is the relevance.
 ///
-/// Both sides weigh the same: it minimises mean ln(1 + e^−a) over positives + mean ln(1 + e^a) over negatives +
-/// decay/2 ‖w‖², with a = w·v + b. Where examples were rejected, half of the negatives' weight is theirs: a handful among a
-/// thousand others would not be heard.
+/// Both sides have the same weight: it minimises mean ln(1 + e^−a) over positives + mean ln(1 + e^a) over negatives +
+/// decay/2 ‖w‖², with a = w·v + b. Rejected examples, if any, have half of the weight of the negatives: a
+/// handful among a thousand others would have no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Linear {
@@ -49,9 +49,9 @@ impl RelevanceModel for Linear {
         let rejected = noisy.select(&problem.decided(Decision::Reject));
         let share = if rejected.is_empty() { 0.0 } else { REJECTED_SHARE };
         let sides = [
-            Side { rows: &positives, target: 1.0, weight: 1.0 },
-            Side { rows: &negatives, target: 0.0, weight: 1.0 - share },
-            Side { rows: &rejected, target: 0.0, weight: share },
+            ExampleSet { rows: &positives, target: 1.0, weight: 1.0 },
+            ExampleSet { rows: &negatives, target: 0.0, weight: 1.0 - share },
+            ExampleSet { rows: &rejected, target: 0.0, weight: share },
         ];
         let (weights, bias) = fit(&sides, noisy.dim(), self.decay);
         let rows = noisy.pass();
@@ -65,16 +65,16 @@ impl RelevanceModel for Linear {
 const REJECTED_SHARE: f32 = 0.5;
 
 /// How many examples of other classes [`others`] draws, at most.
-pub const MOST_OTHERS: usize = 1000;
+pub const MAX_OTHERS: usize = 1000;
 
-/// Clean examples of the classes other than `class`, at most [`MOST_OTHERS`], drawn at random: the negatives of `class`. The
-/// order of classes and of their examples decides nothing.
+/// Clean examples of the classes other than `class`, at most [`MAX_OTHERS`], drawn at random: the negatives of `class`. The
+/// order of classes and examples has no effect.
 pub fn others(clean: &[Features], class: usize, stream: Stream) -> Features {
     let sets = clean.iter().enumerate().filter(|(c, _)| *c != class);
-    draw(sets.flat_map(|(_, set)| set.rows()), clean[class].dim(), MOST_OTHERS, stream)
+    draw(sets.flat_map(|(_, set)| set.rows()), clean[class].dim(), MAX_OTHERS, stream)
 }
 
-/// At most `count` of these rows, drawn by their contents and not by their positions, in an order of the stream's own.
+/// At most `count` of these rows, sampled by content rather than position, in the order of the stream.
 fn draw<'a>(rows: impl Iterator<Item = &'a [f32]>, dim: usize, count: usize, stream: Stream) -> Features {
     let mut ranked: Vec<(u64, &[f32])> = rows.map(|row| (stream.bits(row_key(row)), row)).collect();
     ranked.sort_by_key(|&(rank, _)| rank);
@@ -84,24 +84,24 @@ fn draw<'a>(rows: impl Iterator<Item = &'a [f32]>, dim: usize, count: usize, str
 }
 
 /// Examples that should have the same probability.
-struct Side<'a> {
+struct ExampleSet<'a> {
     rows: &'a Features,
     target: f32,
-    /// What the mean over them counts.
+    /// The weight of their mean loss.
     weight: f32,
 }
 
 /// Accelerated gradient descent. The loss is strongly convex and its curvature is at most L = 1 + decay (positives and
 /// negatives each add at most ¼‖(v, 1)‖² ≤ ½), so the step 1/L and the momentum of Nesterov need no tuning.
-fn fit(sides: &[Side], dim: usize, decay: f32) -> (Vec<f32>, f32) {
-    const MOST_ITERATIONS: usize = 2000;
+fn fit(sides: &[ExampleSet], dim: usize, decay: f32) -> (Vec<f32>, f32) {
+    const MAX_ITERATIONS: usize = 2000;
     const FLAT: f32 = 1e-6;
     let curvature = 1.0 + decay;
     let ratio = (decay / curvature).sqrt();
     let momentum = (1.0 - ratio) / (1.0 + ratio);
     let mut point = vec![0f32; dim + 1]; // weights, then the bias
     let mut ahead = point.clone();
-    for _ in 0..MOST_ITERATIONS {
+    for _ in 0..MAX_ITERATIONS {
         let mut gradient = vec![0f32; dim + 1];
         add_scaled(&mut gradient[..dim], decay, &ahead[..dim]);
         sides.iter().for_each(|side| add_gradient(side, &ahead, &mut gradient));
@@ -119,7 +119,7 @@ fn fit(sides: &[Side], dim: usize, decay: f32) -> (Vec<f32>, f32) {
     (point, bias)
 }
 
-fn add_gradient(side: &Side, at: &[f32], gradient: &mut [f32]) {
+fn add_gradient(side: &ExampleSet, at: &[f32], gradient: &mut [f32]) {
     let dim = side.rows.dim();
     for row in side.rows.rows() {
         let error = sigmoid(dot(row, &at[..dim]) + at[dim]) - side.target;

@@ -1,4 +1,4 @@
-//! The loss that makes a relevance model out of a binary classifier.
+//! The loss that turns a binary classifier into a relevance model.
 
 use crate::decision::Decision;
 use crate::model::ClassProblem;
@@ -24,14 +24,14 @@ pub fn cleaning_loss(p: &[f32], n_clean: usize, lambda: f32) -> f32 {
     -mean(clean, |p| (p + EPSILON).ln()) - lambda * mean(noisy, |p| (1.0 - p + EPSILON).ln())
 }
 
-/// Eq. (3) where a person has accepted a and rejected r of the noisy examples, which leaves z:
+/// **Eq. (3)** with decisions: a person has accepted a and rejected r of the noisy examples, which leaves z:
 ///
 /// ```text
 /// L = -1/(k+a) Σ_{clean, accepted} ln p_i  -  λ/z Σ_undecided ln(1 - p_i)  -  ω/r Σ_rejected ln(1 - p_i)
 /// ```
 ///
-/// `weights`: what stands before each row's logarithm, with the sign of its target: 1/(k+a) for those that should be 1,
-/// -λ/z and -ω/r for those that should be 0. Without decisions this is [`cleaning_loss`].
+/// `weights`: the factor of each row's logarithm, with the sign of its target: 1/(k+a) for those that should be 1, -λ/z and
+/// -ω/r for those that should be 0. Without decisions this is [`cleaning_loss`].
 pub fn weighted_loss(p: &[f32], weights: &[f32]) -> f32 {
     let term = |(&p, &weight): (&f32, &f32)| {
         let toward_target = if weight.is_sign_positive() { p } else { 1.0 - p };
@@ -43,9 +43,11 @@ pub fn weighted_loss(p: &[f32], weights: &[f32]) -> f32 {
 /// The weights of [`weighted_loss`] for every row of a class, clean rows first. Examples that a person was unsure about
 /// count as undecided.
 pub fn loss_weights(problem: &ClassProblem, lambda: f32) -> Vec<f32> {
-    let (k, n_noisy) = (problem.clean.len(), problem.noisy.features().len());
+    let k = problem.clean.len();
+    let n_noisy = problem.noisy.features().len();
     let count = |decision| problem.decided(decision).len();
-    let (n_accepted, n_rejected) = (count(Decision::Accept), count(Decision::Reject));
+    let n_accepted = count(Decision::Accept);
+    let n_rejected = count(Decision::Reject);
     let share = |weight: f32, n: usize| weight / n.max(1) as f32;
     let positive = share(1.0, k + n_accepted);
     let undecided = -share(lambda, n_noisy - n_accepted - n_rejected);
@@ -64,7 +66,7 @@ pub fn loss_weights(problem: &ClassProblem, lambda: f32) -> Vec<f32> {
 #[inline(always)]
 pub(super) fn loss_gradient(p: f32, weight: f32) -> f32 {
     let sigmoid_derivative = p * (1.0 - p);
-    // By the sign bit: with λ = 0 the undecided weigh -0.
+    // By the sign bit: with λ = 0 the undecided have weight -0.
     let toward_target = if weight.is_sign_positive() { p } else { 1.0 - p };
     -weight * sigmoid_derivative / (toward_target + EPSILON)
 }
@@ -80,7 +82,7 @@ fn mean(values: &[f32], f: impl Fn(f32) -> f32) -> f32 {
 mod tests {
     use super::*;
     use crate::features::Features;
-    use crate::model::NoisyPool;
+    use crate::graph::NoisyPool;
 
     #[test]
     fn eq_3_is_a_weighted_cross_entropy() {

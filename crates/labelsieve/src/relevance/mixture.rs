@@ -11,9 +11,9 @@
 //! ```
 //!
 //! EM from π_0 = 0.6, π_j = 0.4/J and o_0 = the direction of the clean examples, which are of their own class in every round; the first
-//! round has no posteriors of neighbours yet. An ambiguous word brings two or three other classes and not all of them: the proportions
-//! say which, and most of the gain comes from learning them. Neighbours (γ) add the rest: they agree on *which* class it is, and
-//! pulling on the own class alone gains nothing (docs/mixture.md).
+//! round has no posteriors of neighbours yet. An ambiguous word brings candidates of two or three other classes, not of all: the
+//! proportions capture which, and most of the gain comes from learning them. Neighbours (γ) add the rest: they agree on *which*
+//! class it is; using only their posterior of the own class gains nothing (docs/mixture.md).
 
 use std::ops::Range;
 
@@ -26,19 +26,19 @@ use serde::{Deserialize, Serialize};
 use crate::decision::Decision;
 use crate::error::{Result, check};
 use crate::features::Features;
-use crate::graph::{Affinity, NEIGHBOURS};
-use crate::model::{ClassProblem, NoisyPool, Relevance, RelevanceModel};
+use crate::graph::{Affinity, NEIGHBOURS, NoisyPool};
+use crate::model::{ClassProblem, Relevance, RelevanceModel};
 
-/// Cross-class evidence: the probability that a candidate comes from its own class and from none of the others.
+/// Cross-class evidence: the probability that a candidate comes from its own class rather than another one.
 ///
 /// Accepted candidates have the posterior 1 in every round, and so count as clean examples; rejected ones have 0. Without other
-/// classes there is nothing to tell candidates apart by, and all have relevance 1.
+/// classes there is no evidence, and all have relevance 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mixture {
-    /// How far apart, on the scale of the exponent, the other classes are to a typical candidate: τ times the standard deviation.
+    /// The standard deviation of the exponents of a typical candidate over the other classes: τ times that of its similarities.
     pub contrast: f32,
-    /// γ: how much the neighbours' posteriors count.
+    /// γ: the weight of the neighbours' posteriors.
     pub pull: f32,
     /// Rounds of expectation and maximisation.
     pub rounds: usize,
@@ -52,18 +52,17 @@ impl Default for Mixture {
     }
 }
 
-/// The own class's proportion before anything is known.
-const OWN: f32 = 0.6;
-/// Other classes that are followed through all rounds: those that explain the most of the pool at first. It bounds the memory at three times 65 numbers
-/// per candidate; an ambiguous word brings a handful.
-pub const MOST_CLASSES: usize = 64;
-/// Products with other classes that are looked at before rounds begin; in large pools, or beside many classes, an even sample of the
-/// candidates makes them.
-const LOOK: usize = 1 << 19;
-/// The fewest candidates of such a sample.
-const LEAST_SAMPLE: usize = 64;
-/// Keeps τ from making much of little when all similarities are nearly the same.
-const LEAST_DEVIATION: f64 = 0.02;
+/// The initial proportion of the own class.
+const FIRST_PROPORTION: f32 = 0.6;
+/// Other classes that take part in all rounds: those that explain the pool best at first. This limits memory to three times 65
+/// numbers per candidate; an ambiguous word brings a handful of classes.
+pub const MAX_CLASSES: usize = 64;
+/// Products with other classes computed before the first round; large pools, or many classes, are sampled evenly to this size.
+const SAMPLED_PRODUCTS: usize = 1 << 19;
+/// The minimum number of candidates in such a sample.
+const MIN_SAMPLE: usize = 64;
+/// Limits τ when all similarities are nearly equal.
+const MIN_DEVIATION: f64 = 0.02;
 /// Rows per unit of work: sums are the same at any number of threads.
 const CHUNK: usize = 256;
 /// Other classes compared with a chunk at a time, so that their rows stay in the cache.
@@ -105,9 +104,9 @@ impl Mixture {
         let clean = sum_of_rows(problem.clean.rows(), noisy.dim());
         let accepted = problem.decided(Decision::Accept).into_iter().map(|i| noisy.row(i));
         let direction = unit(&sum_of_rows(problem.clean.rows().chain(accepted), noisy.dim()));
-        let looked_at = sample(noisy.len(), others.len());
-        let tau = self.contrast / deviation(noisy, &looked_at, others);
-        let chosen = most_explaining(noisy, &looked_at, others, &direction, tau);
+        let sampled = sample(noisy.len(), others.len());
+        let tau = self.contrast / deviation(noisy, &sampled, others);
+        let chosen = best_explaining(noisy, &sampled, others, &direction, tau);
         problem.watch().check()?;
         let evidence = Evidence {
             level: Level::current(),
@@ -120,7 +119,8 @@ impl Mixture {
         };
         let mut state = State { proportions: first_proportions(chosen.len()), direction };
         let blank = || Array::zeros(problem.noisy.scratch(), noisy.len() * evidence.n_classes);
-        let (mut before, mut posteriors) = (Array::from(Vec::new()), blank()?); // none before the first round
+        let mut before = Array::from(Vec::new());
+        let mut posteriors = blank()?; // none before the first round
         for round in 0..self.rounds {
             problem.watch().check()?;
             state = evidence.round(&state, &before, &mut posteriors, &clean);
@@ -141,7 +141,7 @@ impl Mixture {
     }
 }
 
-/// What a round learns; own class first.
+/// The parameters that a round learns; own class first.
 struct State {
     /// π.
     proportions: Vec<f32>,
@@ -149,7 +149,18 @@ struct State {
     direction: Vec<f32>,
 }
 
-/// What no round changes.
+/// The result of the previous round.
+#[derive(Clone, Copy)]
+struct Previous<'a> {
+    /// o_0.
+    direction: &'a [f32],
+    /// r, n×K; empty before the first round.
+    posteriors: &'a [f32],
+    /// ln π.
+    logarithms: &'a [f32],
+}
+
+/// The inputs of all rounds.
 struct Evidence<'a> {
     level: Level,
     problem: &'a ClassProblem<'a>,
@@ -162,7 +173,7 @@ struct Evidence<'a> {
     n_classes: usize,
 }
 
-/// What a chunk of candidates adds to the sums of a round.
+/// The contribution of a chunk of candidates to the sums of a round.
 struct Sums {
     /// Σ_i r_ij.
     counts: Vec<f64>,
@@ -175,6 +186,7 @@ impl Evidence<'_> {
     fn round(&self, state: &State, before: &Array<f32>, posteriors: &mut Array<f32>, clean: &[f64]) -> State {
         let noisy = self.problem.noisy.features();
         let logarithms: Vec<f32> = state.proportions.iter().map(|share| share.ln()).collect();
+        let previous = Previous { direction: &state.direction, posteriors: before, logarithms: &logarithms };
         let mut parts: Vec<Sums> = Vec::new();
         for rows in self.stretches() {
             let range = rows.start * self.n_classes..rows.end * self.n_classes;
@@ -184,7 +196,7 @@ impl Evidence<'_> {
                 posteriors.fill(0.0);
                 for (i, row) in posteriors.chunks_exact_mut(self.n_classes).enumerate() {
                     let i = rows.start + chunk * CHUNK + i;
-                    self.expect(i, (state, before), &logarithms, row);
+                    self.expect(i, previous, row);
                     sums.counts.iter_mut().zip(&*row).for_each(|(sum, r)| *sum += f64::from(*r));
                     add_scaled_at(self.level, &mut sums.direction, row[0], noisy.row(i));
                 }
@@ -193,7 +205,8 @@ impl Evidence<'_> {
             posteriors.release(range);
             self.release(rows, before);
         }
-        let (mut counts, mut direction) = (vec![0f64; self.n_classes], clean.to_vec());
+        let mut counts = vec![0f64; self.n_classes];
+        let mut direction = clean.to_vec();
         for part in parts {
             counts.iter_mut().zip(part.counts).for_each(|(sum, part)| *sum += part);
             direction.iter_mut().zip(part.direction).for_each(|(sum, part)| *sum += f64::from(part));
@@ -203,7 +216,7 @@ impl Evidence<'_> {
         State { proportions: counts.iter().map(proportion).collect(), direction: unit(&direction) }
     }
 
-    /// Candidates whose posteriors are made, and whatever they need is in memory, at the same time.
+    /// Stretches of candidates whose inputs fit in memory together.
     fn stretches(&self) -> impl Iterator<Item = Range<usize>> {
         const NEIGHBOURS_READ: usize = 32; // about
         let n = self.problem.noisy.features().len();
@@ -223,25 +236,25 @@ impl Evidence<'_> {
     }
 
     /// The posteriors of candidate `i`.
-    fn expect(&self, i: usize, (state, before): (&State, &[f32]), logarithms: &[f32], row: &mut [f32]) {
+    fn expect(&self, i: usize, previous: Previous, row: &mut [f32]) {
         let decision = self.problem.decision(i).and_then(Decision::relevance);
         if decision == Some(1.0) {
             row[0] = 1.0;
             return;
         }
-        if !before.is_empty() {
-            self.pull(i, before, row);
+        if !previous.posteriors.is_empty() {
+            self.pull(i, previous.posteriors, row);
         }
-        let own = dot_at(self.level, self.problem.noisy.features().row(i), &state.direction);
+        let own = dot_at(self.level, self.problem.noisy.features().row(i), previous.direction);
         let n_others = self.n_classes - 1;
         row[0] += self.tau * own;
         row[1..].iter_mut().zip(&self.exponents[i * n_others..]).for_each(|(out, s)| *out += s);
-        row.iter_mut().zip(logarithms).for_each(|(out, share)| *out += share);
+        row.iter_mut().zip(previous.logarithms).for_each(|(out, share)| *out += share);
         if decision == Some(0.0) {
             row[0] = f32::NEG_INFINITY;
         }
-        let most = row.iter().fold(f32::NEG_INFINITY, |most, &s| most.max(s));
-        row.iter_mut().for_each(|s| *s = (*s - most).exp());
+        let largest = row.iter().fold(f32::NEG_INFINITY, |largest, &s| largest.max(s));
+        row.iter_mut().for_each(|s| *s = (*s - largest).exp());
         let sum: f32 = row.iter().sum();
         row.iter_mut().for_each(|s| *s /= sum);
     }
@@ -264,14 +277,15 @@ impl Evidence<'_> {
 }
 
 fn first_proportions(n_others: usize) -> Vec<f32> {
-    let mut proportions = vec![(1.0 - OWN) / n_others as f32; n_others + 1];
-    proportions[0] = OWN;
+    let mut proportions = vec![(1.0 - FIRST_PROPORTION) / n_others as f32; n_others + 1];
+    proportions[0] = FIRST_PROPORTION;
     proportions
 }
 
 /// Products of these candidates with all classes, one row each, blocks of classes at a time.
 fn products(noisy: &Features, rows: &[usize], classes: &Features, out: &mut [f32]) {
-    let (level, n_classes) = (Level::current(), classes.len());
+    let level = Level::current();
+    let n_classes = classes.len();
     for start in (0..n_classes).step_by(BLOCK) {
         let block = start..(start + BLOCK).min(n_classes);
         for (&row, out) in rows.iter().zip(out.chunks_exact_mut(n_classes)) {
@@ -280,9 +294,9 @@ fn products(noisy: &Features, rows: &[usize], classes: &Features, out: &mut [f32
     }
 }
 
-/// Candidates to look at first, evenly spaced.
+/// An evenly spaced sample of candidates.
 fn sample(n_noisy: usize, n_others: usize) -> Vec<usize> {
-    let n = n_noisy.min((LOOK / n_others.max(1)).max(LEAST_SAMPLE));
+    let n = n_noisy.min((SAMPLED_PRODUCTS / n_others.max(1)).max(MIN_SAMPLE));
     (0..n).map(|i| i * n_noisy / n).collect()
 }
 
@@ -300,13 +314,13 @@ fn deviation(noisy: &Features, rows: &[usize], others: &Features) -> f32 {
         .collect();
     let (sum, squares) = parts.iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
     let count = (rows.len() * others.len()) as f64;
-    (squares / count - (sum / count).powi(2)).max(0.0).sqrt().max(LEAST_DEVIATION) as f32
+    (squares / count - (sum / count).powi(2)).max(0.0).sqrt().max(MIN_DEVIATION) as f32
 }
 
-/// The other classes that explain the most of these candidates before anything is learned, at most [`MOST_CLASSES`], ascending.
-fn most_explaining(noisy: &Features, rows: &[usize], others: &Features, own: &[f32], tau: f32) -> Vec<usize> {
+/// The other classes that explain these candidates best before the first round, at most [`MAX_CLASSES`], ascending.
+fn best_explaining(noisy: &Features, rows: &[usize], others: &Features, own: &[f32], tau: f32) -> Vec<usize> {
     let n_others = others.len();
-    if n_others <= MOST_CLASSES {
+    if n_others <= MAX_CLASSES {
         return (0..n_others).collect();
     }
     let level = Level::current();
@@ -319,9 +333,9 @@ fn most_explaining(noisy: &Features, rows: &[usize], others: &Features, own: &[f
             let mut counts = vec![0f32; n_others];
             for (&row, found) in rows.iter().zip(found.chunks_exact_mut(n_others)) {
                 let own = dot_at(level, noisy.row(row), own);
-                let most = found.iter().fold(own, |most, &s| most.max(s));
-                found.iter_mut().for_each(|s| *s = proportions[1] * (tau * (*s - most)).exp());
-                let sum = found.iter().sum::<f32>() + proportions[0] * (tau * (own - most)).exp();
+                let largest = found.iter().fold(own, |largest, &s| largest.max(s));
+                found.iter_mut().for_each(|s| *s = proportions[1] * (tau * (*s - largest)).exp());
+                let sum = found.iter().sum::<f32>() + proportions[0] * (tau * (own - largest)).exp();
                 add_scaled_at(level, &mut counts, 1.0 / sum, found);
             }
             counts
@@ -333,14 +347,15 @@ fn most_explaining(noisy: &Features, rows: &[usize], others: &Features, own: &[f
         .for_each(|part| counts.iter_mut().zip(part).for_each(|(sum, part)| *sum += f64::from(*part)));
     let mut chosen: Vec<usize> = (0..n_others).collect();
     chosen.sort_by(|&a, &b| counts[b].total_cmp(&counts[a]).then(a.cmp(&b)));
-    chosen.truncate(MOST_CLASSES);
+    chosen.truncate(MAX_CLASSES);
     chosen.sort_unstable();
     chosen
 }
 
 /// τ x_i·o_j for all candidates.
 fn exponents(pool: &NoisyPool, others: &Features, tau: f32) -> Result<Array<f32>> {
-    let (noisy, n_others) = (pool.features(), others.len());
+    let noisy = pool.features();
+    let n_others = others.len();
     let mut exponents = Array::zeros(pool.scratch(), noisy.len() * n_others)?;
     for rows in streamed(noisy.len(), (n_others + noisy.dim()) * size_of::<f32>()) {
         let part = rows.start * n_others..rows.end * n_others;
@@ -380,7 +395,6 @@ fn unit(sum: &[f64]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::NoisyPool;
 
     fn relevance(noisy: Vec<f32>, others: Vec<f32>, rounds: usize) -> Vec<f32> {
         let clean = Features::new(vec![1.0, 0.0], 2).unwrap();

@@ -1,14 +1,13 @@
-//! The GCN with A = 0: every example is judged on its own.
+//! The GCN with A = 0: every example is scored on its own.
 
 use serde::{Deserialize, Serialize};
 
 use super::check_lambda;
-use super::shared::Shared;
+use super::pool_rows::PoolRows;
 use super::training::{Trainer, Training};
-use crate::engine::Job;
 use crate::error::Result;
 use crate::graph::Propagation;
-use crate::model::{ClassProblem, Relevance, RelevanceModel, one_by_one};
+use crate::model::{ClassProblem, Job, Relevance, RelevanceModel, one_by_one};
 
 /// The network of **eq. (2)** with Ã = I, trained with **eq. (3)**.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,7 +43,7 @@ impl RelevanceModel for Mlp {
     ) -> Vec<Result<Relevance>> {
         let pool = jobs.first().map(|job| job.problem.noisy.features()).filter(|pool| !pool.is_empty());
         let Some(noisy) = pool.filter(|_| jobs.len() > 1) else { return one_by_one(self, jobs, finished) };
-        let shared = Shared::of_pool(noisy, Propagation::Identity(noisy.len()));
+        let shared = PoolRows::of_pool(noisy, Propagation::Identity(noisy.len()));
         let own = |job: &Job| {
             let clean = job.problem.clean;
             let alone = Propagation::Identity(clean.len() + noisy.len());

@@ -1,8 +1,9 @@
-//! How much does each noisy example belong to its class? Seven answers behind one trait, and one that is made of them.
+//! Relevance models: seven behind one trait, and `auto`, which combines three of them.
 
 mod adam;
 mod auto;
 mod beta;
+mod class_graph;
 #[cfg(test)]
 mod contract;
 mod gcn;
@@ -16,7 +17,7 @@ mod loss;
 mod mixture;
 mod mlp;
 mod network;
-mod shared;
+mod pool_rows;
 mod similarity;
 mod training;
 mod units;
@@ -24,10 +25,11 @@ mod units;
 use serde::{Deserialize, Serialize};
 
 pub use auto::Auto;
+pub(crate) use auto::SharedInputs;
 pub use beta::Beta;
 pub use gcn::Gcn;
 pub use label_propagation::LabelPropagation;
-pub use linear::{Linear, MOST_OTHERS, others};
+pub use linear::{Linear, MAX_OTHERS, others};
 pub use loss::{cleaning_loss, weighted_loss};
 pub use mixture::Mixture;
 pub use mlp::Mlp;
@@ -35,20 +37,19 @@ pub use similarity::Similarity;
 pub use training::Training;
 
 use crate::error::{Result, check};
-use crate::model::{ClassProblem, NoisyPool, RelevanceModel};
+use crate::graph::NoisyPool;
+use crate::model::{ClassProblem, RelevanceModel};
 
-#[doc(hidden)] // for our own crates
-pub use auto::Centred;
 #[doc(hidden)] // for our own crates
 pub use label_propagation::label_seeds;
 #[doc(hidden)] // for our own crates
 pub use loss::loss_weights;
 #[doc(hidden)] // for our own crates
-pub use mixture::{MOST_CLASSES, class_direction};
+pub use mixture::{MAX_CLASSES, class_direction};
 #[doc(hidden)] // for our own crates
 pub use similarity::clean_direction;
 
-/// A relevance model by name, with its settings: what configuration files, the command line and benchmarks hold.
+/// A relevance model by name, with its settings, as in configuration files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "method", rename_all = "kebab-case")]
 pub enum Method {
@@ -56,17 +57,17 @@ pub enum Method {
     Gcn(Gcn),
     /// The same network without the graph.
     Mlp(Mlp),
-    /// Labels that flow along the graph.
+    /// Label propagation along the graph.
     LabelPropagation(LabelPropagation),
     /// Cosine similarity to the mean of the clean examples.
     Similarity(Similarity),
     /// Logistic regression against other classes.
     Linear(Linear),
-    /// One number for all.
+    /// The same number for all.
     Beta(Beta),
-    /// Which class brought each candidate, this one or another?
+    /// The probability that a candidate comes from its own class and not from another one.
     Mixture(Mixture),
-    /// What suits the class: the graph convolutional network and the mixture together.
+    /// The graph convolutional network and the mixture combined, with settings chosen by class.
     Auto(Auto),
 }
 
@@ -90,7 +91,7 @@ impl Method {
         })
     }
 
-    /// Neighbours per example of a class with `n_noisy` noisy ones, for the methods that read the graph.
+    /// Neighbours per example of a class with `n_noisy` noisy ones; none for methods without a graph.
     pub fn neighbours(&self, n_noisy: usize) -> Option<usize> {
         match self {
             Method::Gcn(gcn) => Some(gcn.neighbours),
@@ -110,7 +111,7 @@ impl Method {
         }
     }
 
-    /// Whether it asks which other class a noisy example may come from ([`ClassProblem::with_other_classes`]).
+    /// Whether it compares candidates with other classes ([`ClassProblem::with_other_classes`]).
     pub fn uses_other_classes(&self) -> bool {
         matches!(self, Method::Mixture(_) | Method::Auto(_))
     }
@@ -131,7 +132,7 @@ impl Method {
 }
 
 /// The λ that the paper found best on validation classes for its ResNet-10, by number of clean examples. Between its
-/// k = 1, 2, 5, 10, 20, ln λ is interpolated over ln k; beyond 20 it stays.
+/// k = 1, 2, 5, 10, 20, ln λ is interpolated over ln k; beyond 20 it is constant.
 pub fn paper_lambda(n_clean: usize) -> f32 {
     const TUNED: [(f64, f64); 5] = [(1.0, 0.01), (2.0, 0.05), (5.0, 0.5), (10.0, 1.0), (20.0, 5.0)];
     let k = (n_clean as f64).clamp(1.0, 20.0);

@@ -1,7 +1,7 @@
 //! The two-layer network behind GCN and MLP, forward and backward.
 //!
-//! Shapes: N examples, d numbers each, m = 16 hidden units. Dropout sits behind the hidden layer, so X = Ã V never
-//! changes during training and is made once. The second layer's product with Θ₂ comes before its propagation, so
+//! Shapes: N examples, d numbers each, m = 16 hidden units. Dropout sits behind the hidden layer, so X = Ã V is
+//! constant during training and computed once. The second layer's product with Θ₂ comes before its propagation, so
 //! both sparse products of an iteration have a single column. What is left are two passes over X:
 //!
 //! ```text
@@ -11,9 +11,9 @@
 //!           p = σ(Ã s + b₂)        N×1               ∂s  = Ãᵀ ∂a                N×1
 //! ```
 //!
-//! Several networks, a [`Cell`] each, may be trained over one pool of noisy rows. Nearly all of X is then the same
-//! ([`Shared`](super::shared::Shared)): a block of its rows is fetched once for all cells, and their s and ∂a stand side by side, so that an edge is
-//! followed once. Every number is the sum of the same terms in the same order as when a cell is trained alone.
+//! Several networks, a [`Cell`] each, can be trained over one pool of noisy rows. They share nearly all of X
+//! ([`PoolRows`]): a block of its rows is loaded once for all cells, and their s and ∂a are adjacent, so that an edge is followed
+//! once. Every number is the sum of the same terms in the same order as when a cell is trained alone.
 
 use labelsieve_numerics::kernels::{Aligned, BLOCK, add_at, add_gradients, thin_product};
 use labelsieve_numerics::level::Level;
@@ -22,7 +22,7 @@ use rayon::prelude::*;
 
 use super::adam::Adam;
 use super::loss::loss_gradient;
-use super::shared::{Own, Shared};
+use super::pool_rows::{CellRows, PoolRows};
 use super::units::{Dropout, HIDDEN, activate, hidden_gradients, outputs, sigmoid};
 use crate::graph::{Columns, add_neighbours};
 
@@ -52,9 +52,9 @@ impl Weights {
     }
 }
 
-/// One choice of clean examples: where its graph differs from the others', and its network.
+/// The network of one choice of clean examples, and the rows in which its graph differs from the pool's.
 pub(super) struct Cell {
-    pub own: Own,
+    pub own: CellRows,
     pub weights: Weights,
     pub gradient: Vec<f32>,
     adam: Adam,
@@ -64,8 +64,9 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    pub fn new(own: Own, weights: Weights) -> Cell {
-        let (k, n_parameters) = (own.n_clean, weights.0.len());
+    pub fn new(own: CellRows, weights: Weights) -> Cell {
+        let k = own.n_clean;
+        let n_parameters = weights.0.len();
         Cell {
             own,
             weights,
@@ -85,18 +86,18 @@ impl Cell {
 /// The networks of some cells over one pool, and the buffers of their training.
 pub(super) struct Network<'a> {
     level: Level,
-    shared: &'a Shared,
+    shared: &'a PoolRows,
     pub cells: Vec<Cell>,
-    /// Noisy rows per unit of work; depends on their number alone, so that sums are the same at any number of threads, and
-    /// in whatever company a cell is trained. Clean rows belong to the first unit.
+    /// Noisy rows per unit of work; depends on their number alone, so that sums do not depend on the number of threads or of
+    /// cells. Clean rows belong to the first unit.
     chunk: usize,
-    /// Rows for clean examples before the noisy ones in the matrices below; a cell with fewer has the last of them.
+    /// Rows for clean examples before the noisy ones in the matrices below; a cell with fewer uses the last of them.
     n_clean: usize,
-    /// Columns of the matrices below, one per cell at least.
+    /// Columns of the matrices below, at least one per cell.
     width: usize,
     /// R of the noisy rows: per chunk, the rows of each cell in turn.
     hidden: Vec<f32>,
-    /// s, p, ∂L/∂a D⁻¹ and what each row adds to the loss ([`loss_weights`](super::loss::loss_weights)).
+    /// s, p, ∂L/∂a D⁻¹ and the weights of the loss ([`loss_weights`](super::loss::loss_weights)).
     support: Vec<f32>,
     probabilities: Vec<f32>,
     gradients: Vec<f32>,
@@ -112,7 +113,7 @@ const CHUNKS: usize = 32;
 
 impl<'a> Network<'a> {
     /// `loss_weights`: of each cell's rows, clean ones first.
-    pub fn new(shared: &'a Shared, cells: Vec<Cell>, loss_weights: &[Vec<f32>]) -> Network<'a> {
+    pub fn new(shared: &'a PoolRows, cells: Vec<Cell>, loss_weights: &[Vec<f32>]) -> Network<'a> {
         let z = shared.len();
         let n_clean = cells.iter().map(|cell| cell.own.n_clean).max().unwrap_or(0);
         let width = Columns::width_for(cells.len());
@@ -141,8 +142,8 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Bytes of the buffers per cell, about.
-    pub fn memory_per_cell(shared: &Shared) -> usize {
+    /// Approximate bytes of the buffers per cell.
+    pub fn memory_per_cell(shared: &PoolRows) -> usize {
         let per_row = HIDDEN + 4 * 2; // columns are rounded up
         (shared.len() * per_row + CHUNKS * partial_len(shared.dim)) * size_of::<f32>()
     }
@@ -167,7 +168,10 @@ impl<'a> Network<'a> {
 
     /// R and s.
     fn first_layer(&mut self, dropouts: &[Dropout]) {
-        let (level, shared, width, chunk) = (self.level, self.shared, self.width, self.chunk);
+        let level = self.level;
+        let shared = self.shared;
+        let width = self.width;
+        let chunk = self.chunk;
         let (clean, noisy) = self.support.split_at_mut(self.n_clean * width);
         self.cells.par_iter_mut().zip(dropouts).for_each(|(cell, &dropout)| {
             let (theta_1, bias_1, theta_2, _) = cell.weights.parts();
@@ -191,7 +195,8 @@ impl<'a> Network<'a> {
             .zip(self.hidden.par_chunks_mut(chunk * HIDDEN * cells.len()))
             .enumerate()
             .for_each(|(at, (support, hidden))| {
-                let (start, n) = (at * chunk, support.len() / width);
+                let start = at * chunk;
+                let n = support.len() / width;
                 for rows in shared.blocks(start, n) {
                     for (c, cell) in cells.iter().enumerate() {
                         let hidden = of_cell(hidden, c, n, &rows, start);
@@ -211,8 +216,11 @@ impl<'a> Network<'a> {
 
     /// p, and from it the gradients of the loss.
     fn second_layer(&mut self) {
-        let (level, shared, width, chunk, n_clean) =
-            (self.level, self.shared, self.width, self.chunk, self.n_clean);
+        let level = self.level;
+        let shared = self.shared;
+        let width = self.width;
+        let chunk = self.chunk;
+        let n_clean = self.n_clean;
         let cells = &self.cells;
         let support = Columns { numbers: &self.support, width, first: n_clean - shared.n_clean };
         let bias_2: Vec<f32> =
@@ -276,7 +284,10 @@ impl<'a> Network<'a> {
 
     /// The gradient of eq. (3) at the last forward pass, per cell in the order of [`Weights`].
     pub fn backward(&mut self, dropouts: &[Dropout]) {
-        let (level, shared, chunk, dim) = (self.level, self.shared, self.chunk, self.shared.dim);
+        let level = self.level;
+        let shared = self.shared;
+        let chunk = self.chunk;
+        let dim = self.shared.dim;
         let len = partial_len(dim);
         let all = len * self.cells.len();
         let own = Columns { numbers: &self.gradients, width: self.width, first: self.n_clean };
@@ -288,7 +299,7 @@ impl<'a> Network<'a> {
         });
         let cells = &self.cells;
         let gradients = Columns { first: self.n_clean - shared.n_clean, ..own };
-        // Last chunk first: the end of X is what the forward pass left in the cache.
+        // Last chunk first, since the forward pass left the end of X in the cache.
         self.partial
             .par_chunks_mut(all)
             .zip(self.hidden.par_chunks_mut(chunk * HIDDEN * cells.len()))
@@ -296,9 +307,10 @@ impl<'a> Network<'a> {
             .rev()
             .for_each(|(at, (partial, hidden))| {
                 if at > 0 {
-                    partial.fill(0.0); // the first one has the clean rows'
+                    partial.fill(0.0); // the first chunk holds those of the clean rows
                 }
-                let (start, n) = (at * chunk, hidden.len() / (HIDDEN * cells.len()));
+                let start = at * chunk;
+                let n = hidden.len() / (HIDDEN * cells.len());
                 let mut sums = vec![0f32; BLOCK * gradients.width];
                 for rows in shared.blocks(start, n) {
                     let sums = &mut sums[..rows.len() * gradients.width];
@@ -334,16 +346,22 @@ impl<'a> Network<'a> {
     /// The gradients of all chunks together, in order.
     fn add_up(&mut self) {
         const COLUMNS: usize = 64;
-        let (level, dim, n_clean, width) = (self.level, self.shared.dim, self.n_clean, self.width);
+        let level = self.level;
+        let dim = self.shared.dim;
+        let n_clean = self.n_clean;
+        let width = self.width;
         let len = partial_len(dim);
         let all = len * self.cells.len();
-        let (partial, output_sums) = (&self.partial, &self.output_sums);
-        let (p, loss_weights) = (&self.probabilities, &self.loss_weights);
+        let partial = &self.partial;
+        let output_sums = &self.output_sums;
+        let p = &self.probabilities;
+        let loss_weights = &self.loss_weights;
         self.cells.par_iter_mut().enumerate().for_each(|(c, cell)| {
             let parts = || partial.chunks_exact(all).map(|chunk| &chunk[c * len..(c + 1) * len]);
             let (theta_1, rest) = cell.gradient.split_at_mut(dim * HIDDEN);
             theta_1.par_chunks_mut(COLUMNS * HIDDEN).enumerate().for_each(|(at, theta_1)| {
-                let (from, n) = (at * COLUMNS, theta_1.len() / HIDDEN);
+                let from = at * COLUMNS;
+                let n = theta_1.len() / HIDDEN;
                 let mut sums = [[0f32; COLUMNS]; HIDDEN];
                 for part in parts() {
                     for (u, sums) in sums.iter_mut().enumerate() {
@@ -371,7 +389,7 @@ impl Cell {
     fn hidden_rows(
         &self,
         level: Level,
-        shared: &Shared,
+        shared: &PoolRows,
         rows: &std::ops::Range<usize>,
         hidden: &mut [f32],
         ahead: &[f32],
@@ -392,7 +410,7 @@ impl Cell {
         }
     }
 
-    /// p and ∂L/∂a of one of the cell's own rows, whose s stands at `slot`.
+    /// p and ∂L/∂a of one of the cell's own rows, whose s is at `slot`.
     fn output(
         &self,
         support: Columns,
@@ -401,7 +419,8 @@ impl Cell {
         slot: usize,
         loss_weight: f32,
     ) -> (f32, f32) {
-        let (row, column) = (slot / support.width, slot % support.width);
+        let row = slot / support.width;
+        let column = slot % support.width;
         let columns = Columns { first: n_clean, ..support };
         let sum = self.gathered(columns, own, row, column);
         let p = sigmoid(self.own.propagation.inverse_degree(own) * sum + self.weights.parts().3);
@@ -448,7 +467,7 @@ impl Cell {
         self.hidden = hidden;
     }
 
-    /// In place: R becomes ∂H; adds what these rows have of the gradients of Θ₁, b₁ and Θ₂.
+    /// Turns R into ∂H in place and adds these rows' gradients of Θ₁, b₁ and Θ₂.
     fn add_gradients(
         &self,
         level: Level,

@@ -1,4 +1,4 @@
-//! Trains the network: for one class, or for many choices of clean examples over one pool at once.
+//! Training of the network: for one class, or for many choices of clean examples over one pool at once.
 
 use labelsieve_numerics::random::Stream;
 use rayon::prelude::*;
@@ -7,12 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::lambda_of;
 use super::loss::loss_weights;
 use super::network::{Cell, Network, Weights};
-use super::shared::{Own, Shared};
+use super::pool_rows::{CellRows, PoolRows};
 use super::units::Dropout;
-use crate::engine::Job;
 use crate::error::{Error, Result, check};
 use crate::graph::Propagation;
-use crate::model::{ClassProblem, Relevance};
+use crate::model::{ClassProblem, Job, Relevance};
 use crate::schedule::LARGE;
 
 /// How the network is trained; the defaults are the paper's.
@@ -23,11 +22,11 @@ pub struct Training {
     pub iterations: usize,
     /// Adam's learning rate at the start.
     pub learning_rate: f32,
-    /// Iterations after which the learning rate falls to a tenth, again and again.
+    /// The learning rate falls to a tenth each time this many iterations have passed.
     pub decay_every: usize,
     /// L2 penalty on all parameters, added to the gradient.
     pub weight_decay: f32,
-    /// Probability that a hidden unit is left out in a step.
+    /// Probability that a hidden unit is dropped in a step.
     pub dropout: f32,
 }
 
@@ -50,46 +49,49 @@ impl Training {
     }
 }
 
-/// How networks are trained: with which λ and settings, and how many at once.
+/// The settings of a training, and the memory limit for training several networks at once.
 #[derive(Clone, Copy)]
 pub(super) struct Trainer {
     pub lambda: Option<f32>,
     pub training: Training,
-    /// Bytes that trainings at once may take beside the pool's own, about.
-    pub most_bytes: usize,
+    /// Approximate bytes for networks that are trained at once, in addition to those of the pool.
+    pub max_bytes: usize,
 }
 
 impl Trainer {
     pub fn new(lambda: Option<f32>, training: Training) -> Trainer {
-        Trainer { lambda, training, most_bytes: 256 << 20 }
+        Trainer { lambda, training, max_bytes: 256 << 20 }
     }
 
-    /// Trains over a given Ã and reads off the noisy rows.
+    /// Trains a single network over a given Ã.
     pub fn one(&self, problem: &ClassProblem, propagation: Propagation, seed: u64) -> Result<Relevance> {
-        let (shared, own) = Shared::of_one(problem.clean, problem.noisy, propagation)?;
+        let (shared, own) = PoolRows::of_one(problem.clean, problem.noisy, propagation)?;
         let mut relevance = self.together(&shared, &[Job { problem: *problem, seed }], vec![own]);
         problem.watch().check()?;
         relevance.pop().expect("one job")
     }
 
-    /// Trains jobs that have the pool of `shared` in common, as many at once as memory allows. `own` says where a job's graph
-    /// differs, with whatever `finish` needs for the job's result.
+    /// Trains jobs that have the pool of `shared` in common, as many at once as memory allows. `own` makes the rows of a job
+    /// that differ from the pool's, with a note that `finish` needs for its result.
     pub fn all<T>(
         &self,
-        shared: &Shared,
+        shared: &PoolRows,
         jobs: &[Job],
-        own: impl Fn(&Job) -> Result<(Own, T)>,
+        own: impl Fn(&Job) -> Result<(CellRows, T)>,
         finish: impl Fn(usize, Relevance, T) -> Relevance,
     ) -> Vec<Result<Relevance>> {
-        const MOST_CELLS: usize = 32; // more would only crowd each other out of the cache
+        const MAX_CELLS: usize = 32; // more would evict each other from the cache
         // Small pools are trained side by side, one on each thread.
         let at_once = if shared.len() < LARGE { rayon::current_num_threads() } else { 1 };
-        let most_bytes = self.most_bytes / at_once;
+        let max_bytes = self.max_bytes / at_once;
         let mut results: Vec<Result<Relevance>> = Vec::with_capacity(jobs.len());
         while results.len() < jobs.len() {
             let from = results.len();
-            let (mut cells, mut notes, mut bytes, mut failure) = (Vec::new(), Vec::new(), 0, None);
-            while from + cells.len() < jobs.len() && bytes < most_bytes.max(1) && cells.len() < MOST_CELLS {
+            let mut cells = Vec::new();
+            let mut notes = Vec::new();
+            let mut bytes = 0;
+            let mut failure = None;
+            while from + cells.len() < jobs.len() && bytes < max_bytes.max(1) && cells.len() < MAX_CELLS {
                 let job = &jobs[from + cells.len()];
                 match job.problem.watch().check().map_err(Error::from).and_then(|()| own(job)) {
                     Ok((own, note)) => {
@@ -114,14 +116,15 @@ impl Trainer {
         results
     }
 
-    /// The relevances of some jobs; of no use to those that were stopped.
-    fn together(&self, shared: &Shared, jobs: &[Job], own: Vec<Own>) -> Vec<Result<Relevance>> {
+    /// The relevance of some jobs; incomplete for those that were stopped.
+    fn together(&self, shared: &PoolRows, jobs: &[Job], own: Vec<CellRows>) -> Vec<Result<Relevance>> {
         if jobs.is_empty() {
             return Vec::new();
         }
         let streams: Vec<Stream> = jobs.iter().map(|job| Stream::new(job.seed)).collect();
-        let cell =
-            |(own, stream): (Own, &Stream)| Cell::new(own, Weights::random(shared.dim, stream.branch(0)));
+        let cell = |(own, stream): (CellRows, &Stream)| {
+            Cell::new(own, Weights::random(shared.dim, stream.branch(0)))
+        };
         let cells = own.into_iter().zip(&streams).map(cell).collect();
         let weights = |job: &Job| loss_weights(&job.problem, lambda_of(&job.problem, self.lambda));
         let mut network = Network::new(shared, cells, &jobs.iter().map(weights).collect::<Vec<_>>());
@@ -136,8 +139,8 @@ impl Trainer {
 }
 
 impl Training {
-    /// Trains until done, or until all jobs are stopped; then goes forward in evaluation mode (no dropout). `streams`: the random
-    /// numbers of each cell's dropout.
+    /// Trains until done, or until all jobs are stopped; ends with a forward pass without dropout. `streams`: the random numbers of
+    /// each cell's dropout.
     pub(super) fn run(&self, network: &mut Network, streams: &[Stream], jobs: &[Job]) {
         for iteration in 0..self.iterations {
             if jobs.iter().all(|job| job.problem.watch().is_stopped()) {

@@ -1,4 +1,4 @@
-//! What happens to the sixteen hidden units of an example, and to its output: everything of the network but the products.
+//! Activations, dropout and outputs: all of the network except the matrix products.
 
 use labelsieve_numerics::kernels::{COLUMNS, for_this_machine};
 use labelsieve_numerics::random::Stream;
@@ -8,14 +8,14 @@ use super::loss::loss_gradient;
 /// Hidden units m.
 pub(super) const HIDDEN: usize = COLUMNS;
 
-/// Which hidden units sit out a step: inverted dropout, drawn by what a row is and not by where it stands, so that the order
-/// of rows decides nothing. Equal rows sit out together.
+/// The hidden units dropped in a step: inverted dropout, drawn by the content of a row rather than its position, so that the order
+/// of rows has no effect. Equal rows drop the same units.
 #[derive(Clone, Copy)]
 pub(super) struct Dropout {
     stream: Stream,
-    /// Units whose 16 random bits lie below this are left out.
+    /// Units whose 16 random bits lie below this are dropped.
     threshold: u32,
-    /// What the others are multiplied by.
+    /// The factor of the other units.
     pub scale: f32,
 }
 
@@ -136,7 +136,8 @@ mod tests {
     fn exp_is_within_three_units_of_its_last_place() {
         for i in -870_000..=880_000 {
             let x = i as f32 * 1e-4;
-            let (found, exact) = (f64::from(exp(x)), f64::from(x).exp());
+            let found = f64::from(exp(x));
+            let exact = f64::from(x).exp();
             assert!((found / exact - 1.0).abs() < 3.0 * 1.2e-7, "e^{x}: {found} against {exact}");
         }
         assert_eq!(exp(0.0), 1.0);
@@ -149,7 +150,8 @@ mod tests {
         let a: Vec<f32> = (0..999).map(|i| 0.3 * (i as f32 - 500.0)).collect();
         let weights: Vec<f32> = (0..999).map(|i| [0.5, -0.1, -0.0][i % 3]).collect();
         let at = |level| {
-            let (mut p, mut gradients) = (a.clone(), vec![f32::NAN; a.len()]);
+            let mut p = a.clone();
+            let mut gradients = vec![f32::NAN; a.len()];
             outputs(level, &mut p, &weights, &mut gradients);
             (p, gradients)
         };

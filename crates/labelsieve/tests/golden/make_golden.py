@@ -502,75 +502,6 @@ def make_metrics() -> None:
           cases=rankings, label=label, scores=scores, top_1=top[1], top_5=top[5])
 
 
-def make_attention() -> None:
-    """The attention weight generator and its second training stage, by autograd in float64."""
-    rng = np.random.default_rng(11)
-    n_base, dim, scale, rate, momentum, decay = 7, 8, 8.0, 0.1, 0.9, 5e-4
-    centres = rng.standard_normal((n_base, dim))
-    sets = [unit(centre + 0.7 * rng.standard_normal((6, dim))) for centre in centres]
-    base = unit(centres + 0.2 * rng.standard_normal((n_base, dim)))
-    start = {
-        "query": np.eye(dim) + 0.1 * rng.standard_normal((dim, dim)),
-        "keys": rng.standard_normal((n_base, dim)) * math.sqrt(2 / dim),
-        "average": 1 + 0.1 * rng.standard_normal(dim),
-        "attended": 1 + 0.1 * rng.standard_normal(dim),
-        "gamma": np.array(10.0),
-    }
-    start = {name: value.astype(np.float32) for name, value in start.items()}
-    features = [torch.tensor(rows, dtype=torch.float64) for rows in sets]
-    weights = torch.tensor(base, dtype=torch.float64)
-    weights = weights / weights.norm(dim=1, keepdim=True)
-    features = [rows / rows.norm(dim=1, keepdim=True) for rows in features]
-
-    def generate(p, rows, relevance, absent):
-        """One class: rows n x d, their weights, and the base classes that attention must not see."""
-        query = rows @ p["query"].T
-        cosine = torch.nn.functional.normalize(query, dim=1) @ torch.nn.functional.normalize(p["keys"], dim=1).T
-        logits = p["gamma"] * cosine
-        logits[:, absent] = -math.inf
-        brought = torch.softmax(logits, dim=1) @ weights
-        share = (relevance / relevance.sum())[:, None]
-        return p["average"] * (share * rows).sum(0) + p["attended"] * (share * brought).sum(0)
-
-    def loss_of(p, episode):
-        absent = [posing["class"] for posing in episode["posing"]]
-        table = list(weights)
-        for posing in episode["posing"]:
-            rows = features[posing["class"]][posing["examples"]]
-            ones = torch.ones(len(rows), dtype=torch.float64)
-            table[posing["class"]] = torch.nn.functional.normalize(generate(p, rows, ones, absent), dim=0)
-        x = torch.stack([features[c][row] for c, row in episode["queries"]])
-        label = torch.tensor([c for c, _ in episode["queries"]])
-        return torch.nn.functional.cross_entropy(scale * x @ torch.stack(table).T, label)
-
-    def draw(shots):
-        classes = rng.permutation(n_base)
-        posing = [{"class": int(c), "examples": rng.permutation(6)[:shots].tolist()} for c in classes[:2]]
-        queries = [(p["class"], row) for p in posing for row in range(6) if row not in p["examples"]]
-        return {"posing": posing, "queries": queries + [(int(c), int(rng.integers(6))) for c in classes[2:]]}
-
-    steps = [[draw(1), draw(3)] for _ in range(5)]
-    p = {name: torch.tensor(value, dtype=torch.float64, requires_grad=True) for name, value in start.items()}
-    optimiser = torch.optim.SGD(list(p.values()), lr=rate, momentum=momentum, weight_decay=decay)
-    relevance = rng.random(6).astype(np.float32)
-    rows = torch.cat([features[0][:2], features[1]])
-    both = torch.cat([torch.ones(2, dtype=torch.float64), torch.tensor(relevance, dtype=torch.float64)])
-    generated = torch.nn.functional.normalize(generate(p, rows, both, []), dim=0)
-    first = None
-    for episodes in steps:
-        optimiser.zero_grad()
-        loss = sum(loss_of(p, episode) for episode in episodes) / len(episodes)
-        loss.backward()
-        first = first or (loss.item(), {name: value.grad.clone() for name, value in p.items()})
-        print(f"  loss {loss.item():.4f}")
-        optimiser.step()
-    write("attention", "The attention weight generator: loss and gradient of the first step, parameters after all steps of "
-                       "SGD (rate 0.1, momentum 0.9, decay 5e-4, scale 8), and the weight generated at the start from two "
-                       "clean rows of set 0 and the rows of set 1 by relevance.",
-          dim=dim, base=base, sets=sets, start=start, steps=steps, loss_f64=first[0], gradient_f64=first[1],
-          after_f64=p, relevance=relevance, generated_f64=generated)
-
-
 MAKERS = {
     "graph": make_graph,
     "gcn": make_gcn,  # and mlp.json
@@ -580,7 +511,6 @@ MAKERS = {
     "mixture": make_mixture,
     "prototype": make_prototype,
     "cosine_loss": make_cosine_loss,
-    "attention": make_attention,
     "logistic": make_logistic,
     "metrics": make_metrics,
 }

@@ -89,7 +89,7 @@ impl Demo {
                 .option("--device", "cpu")
         };
         let with_pools = |command: &str| {
-            words(command).option("--clean", path("clean.parquet")).option("--noisy", path("pool.parquet"))
+            words(command).option("--clean", path("clean.parquet")).option("--pool", path("pool.parquet"))
         };
         let seed = self.seed.seed.to_string();
         vec![
@@ -106,7 +106,7 @@ impl Demo {
             ("Compute features of the test icons", embed("test")),
             (
                 "Score the relevance of every candidate to its word, beside the other words and the network's own classes",
-                with_pools("clean")
+                with_pools("score")
                     .option("--candidates", path("candidates.parquet"))
                     .option("--base", path("network.safetensors"))
                     .option("--seed", &seed)

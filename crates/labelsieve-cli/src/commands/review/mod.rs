@@ -15,7 +15,7 @@ use labelsieve_files::work::Monitor;
 use labelsieve_files::work::shell_word::shell_word;
 use labelsieve_jobs::inputs::pools::PoolFiles;
 use labelsieve_networks::image_files::PictureSources;
-use labelsieve_review::{Closed, MEMORY, Review as Job, Server, Session};
+use labelsieve_review::{MEMORY, Review as Job, Server, Session, SessionSummary};
 
 use self::sources::Sources;
 use crate::answers::ReviewAnswer;
@@ -34,7 +34,7 @@ use crate::signals;
     group(clap::ArgGroup::new("verified").args(["clean", "class_text"]).multiple(true))
 )]
 pub struct Review {
-    /// Relevance file (from `labelsieve clean`), or the folder of `labelsieve run` or `demo`, in which everything else is
+    /// Relevance file (from `labelsieve score`), or the folder of `labelsieve run` or `demo`, in which everything else is
     /// found
     #[arg(value_name = "RELEVANCE", required_unless_present = "demo")]
     source: Option<PathBuf>,
@@ -59,23 +59,23 @@ pub struct Review {
     #[arg(long, value_name = "NAME")]
     text_column: Vec<String>,
 
-    /// Features of the clean examples, as given to `labelsieve clean`; without features, relevance stays as it is
-    #[arg(long, value_name = "FILE", requires = "noisy")]
+    /// Features of the clean examples, as given to `labelsieve score`; without features, relevance stays as it is
+    #[arg(long, value_name = "FILE", requires = "pool")]
     clean: Option<PathBuf>,
 
-    /// Features of the candidates, as given to `labelsieve clean`
+    /// Features of the candidates, as given to `labelsieve score`
     #[arg(long, value_name = "FILE", requires = "verified")]
-    noisy: Option<PathBuf>,
+    pool: Option<PathBuf>,
 
-    /// Class texts, if given to `labelsieve clean`
-    #[arg(long, value_name = "FILE", requires = "noisy")]
+    /// Class texts, if given to `labelsieve score`
+    #[arg(long, value_name = "FILE", requires = "pool")]
     class_text: Option<PathBuf>,
 
-    /// Candidates of each class, if given to `labelsieve clean`
-    #[arg(long, value_name = "FILE", requires = "noisy")]
+    /// Candidates of each class, if given to `labelsieve score`
+    #[arg(long, value_name = "FILE", requires = "pool")]
     candidates: Option<PathBuf>,
 
-    /// Base classes, if given to `labelsieve clean`
+    /// Base classes, if given to `labelsieve score`
     #[arg(long, value_name = "FILE")]
     base: Option<PathBuf>,
 
@@ -83,9 +83,9 @@ pub struct Review {
     #[arg(long, value_name = "FILE", requires = "clean")]
     clean_labels: Option<PathBuf>,
 
-    /// Labels of the noisy examples, for .npy
-    #[arg(long, value_name = "FILE", requires = "noisy")]
-    noisy_labels: Option<PathBuf>,
+    /// Labels of the candidates, for .npy
+    #[arg(long, value_name = "FILE", requires = "pool")]
+    pool_labels: Option<PathBuf>,
 
     #[command(flatten)]
     mixed: MixedArguments,
@@ -136,15 +136,13 @@ impl Review {
                 given.refuse(&["text_column"], "review without --text and --images", hint)?;
             }
         }
-        if self.noisy.is_none() {
+        if self.pool.is_none() {
             let hint = match has_own {
-                true => {
-                    "the folder's own features are read as they are; pass others with --clean and --noisy"
-                }
-                false => "pass the features with --clean and --noisy",
+                true => "the folder's own features are read as they are; pass others with --clean and --pool",
+                false => "pass the features with --clean and --pool",
             };
             let of_features = ["allow_mixed", "embedding_column", "label_column"];
-            given.refuse(&of_features, "review without --clean and --noisy", hint)?;
+            given.refuse(&of_features, "review without --clean and --pool", hint)?;
         }
         Ok(())
     }
@@ -199,14 +197,14 @@ impl Review {
             texts: if self.text.is_empty() { found.texts } else { self.text.clone() },
             text_columns: self.text_column.clone(),
         };
-        let files = match &self.noisy {
-            Some(noisy) => Some(PoolFiles {
+        let files = match &self.pool {
+            Some(pool) => Some(PoolFiles {
                 clean: self
                     .clean
                     .as_ref()
                     .map(|clean| self.columns.table(clean, self.clean_labels.as_deref())),
                 class_text: self.class_text.clone(),
-                noisy: self.columns.table(noisy, self.noisy_labels.as_deref()),
+                pool: self.columns.table(pool, self.pool_labels.as_deref()),
                 candidates: self.candidates.clone(),
                 base: self.base.clone(),
                 mixed: self.mixed.mixed(),
@@ -214,7 +212,7 @@ impl Review {
             None => found.files.map(|files| PoolFiles { base: self.base.clone().or(files.base), ..files }),
         };
         if let (Some(_), None) = (&self.base, &files) {
-            let hint = "pass the features with --clean and --noisy";
+            let hint = "pass the features with --clean and --pool";
             return Err(user_error("--base without features has no effect", hint));
         }
         Ok(Job {
@@ -257,7 +255,7 @@ impl Review {
             printer.note(
                 "no features: decisions are kept, but the relevance of other candidates does not follow them",
             );
-            printer.note("pass --clean and --noisy, as to `labelsieve clean`, for that");
+            printer.note("pass --clean and --pool, as to `labelsieve score`, for that");
         }
         printer.data(url)?;
         printer
@@ -268,14 +266,14 @@ impl Review {
 
 /// Folds the decisions into their file. Should a request still hold the session, which is reading a very large picture, they
 /// stay in the log, which every command reads along with the file.
-fn close(session: Arc<Session>) -> Result<Closed> {
+fn close(session: Arc<Session>) -> Result<SessionSummary> {
     match Arc::try_unwrap(session) {
         Ok(session) => Ok(session.close()?),
         Err(shared) => Ok(shared.summary()),
     }
 }
 
-fn say_goodbye(closed: &Closed, job: &Job, printer: &Printer) {
+fn say_goodbye(closed: &SessionSummary, job: &Job, printer: &Printer) {
     let output = job.output.display();
     printer.note(&format!("{} in `{output}`", counted(closed.n_decisions, "decision")));
     if closed.n_decisions == 0 {
@@ -287,12 +285,12 @@ fn say_goodbye(closed: &Closed, job: &Job, printer: &Printer) {
             printer.note(&format!("$ {command}"));
         }
         None if closed.can_score => printer.note(&format!(
-            "`{}` was scored with settings that `labelsieve clean` has no options for: score again from Python, \
+            "`{}` was scored with settings that `labelsieve score` has no options for: score again from Python, \
              with these decisions",
             job.relevance.display()
         )),
         None => printer.note(&format!(
-            "to use them, add `--decisions {}` to the `labelsieve clean` that wrote `{}`",
+            "to use them, add `--decisions {}` to the `labelsieve score` that wrote `{}`",
             shell_word(&job.output),
             job.relevance.display()
         )),

@@ -48,7 +48,7 @@ impl Sources {
         let files = there("clean.parquet").zip(there("pool.parquet")).map(|(clean, noisy)| PoolFiles {
             clean: Some(Table::new(clean)),
             class_text: None,
-            noisy: Table::new(noisy),
+            pool: Table::new(noisy),
             candidates: there("candidates.parquet"),
             base: match &of_run {
                 Some(sources) => sources.base.clone(),

@@ -7,9 +7,9 @@
 
 use std::path::Path;
 
-use super::Golden;
-use super::answers::stable;
+use super::files::Golden;
 use super::hashes::{hash_of_file, hash_of_folder};
+use super::stable::stable;
 use crate::common::{bytes, run};
 use crate::embed::table;
 

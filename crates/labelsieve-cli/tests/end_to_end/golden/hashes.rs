@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::Golden;
+use super::files::Golden;
 use crate::common::{bytes, listing, run};
 use crate::embed::{png, write};
 use crate::examples::{Examples, class_name};
@@ -75,7 +75,7 @@ fn feature_folder() -> tempfile::TempDir {
     folder
 }
 
-const POOLS: &str = "--clean C.parquet --noisy N.parquet --device cpu --seed 3 --threads 1";
+const POOLS: &str = "--clean C.parquet --pool N.parquet --device cpu --seed 3 --threads 1";
 
 #[test]
 fn relevance_and_tables_keep_their_bytes() {
@@ -89,7 +89,7 @@ fn relevance_and_tables_keep_their_bytes() {
     }
     for method in ["gcn", "mlp", "label-propagation", "beta"] {
         for ending in ["parquet", "csv"] {
-            run(folder, &format!("clean {POOLS} --method {method} -o {method}.{ending}")).ok();
+            run(folder, &format!("score {POOLS} --method {method} -o {method}.{ending}")).ok();
             hashes += &hash_of_file(folder, &format!("{method}.{ending}"));
         }
     }
@@ -98,12 +98,12 @@ fn relevance_and_tables_keep_their_bytes() {
         "d.csv",
         b"id,class,decision\nn0,barn owl,accept\nn2,barn owl,reject\nn45,eagle owl,reject\n",
     );
-    run(folder, &format!("clean {POOLS} --method gcn --decisions d.csv -o decided.parquet")).ok();
+    run(folder, &format!("score {POOLS} --method gcn --decisions d.csv -o decided.parquet")).ok();
     hashes += &hash_of_file(folder, "decided.parquet");
     if cfg!(all(target_arch = "x86_64", target_env = "gnu")) {
         // These call the exponential of the C library.
         let hashes = ["similarity", "linear", "mixture", "auto"].map(|method| {
-            run(folder, &format!("clean {POOLS} --method {method} -o {method}.parquet")).ok();
+            run(folder, &format!("score {POOLS} --method {method} -o {method}.parquet")).ok();
             hash_of_file(folder, &format!("{method}.parquet"))
         });
         golden.check("bytes/c-library.sha256", &hashes.concat());

@@ -1,62 +1,15 @@
 //! The keys by which killed runs find their own work again: a key that changes loses the work of every run at hand.
 
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 
-use super::Golden;
-use super::answers::short_photo_folder;
-use crate::common::{bytes, listing, run};
+use super::files::Golden;
+use super::journal_keys::{keys_of_journal, records, set_times, stable};
+use crate::common::{bytes, run};
 use crate::embed::{folder_of, write};
 use crate::examples::task_folder;
 use crate::networks::{FINETUNE, PRETRAIN, base_folder, novel_folder};
+use crate::pictures::copy_small_network;
 use crate::resume::{kill, stopped_when};
-use crate::{bench_photos, release};
-
-/// When all inputs were changed last, in seconds since 1970.
-const CHANGED: u64 = 1_600_000_000;
-
-/// A key belongs to the times of change of its inputs.
-fn set_times(folder: &Path) {
-    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(CHANGED);
-    for name in listing(folder) {
-        let path = folder.join(name);
-        if path.is_file() {
-            let file = std::fs::File::options().write(true).open(path).expect("a file");
-            file.set_modified(time).expect("a time");
-        }
-    }
-}
-
-/// Keys and contents of the whole records of a journal.
-fn records(journal: &[u8]) -> Vec<(String, &[u8])> {
-    let mut rest = journal.strip_prefix(b"labelsieve journal 1\n").unwrap_or_default();
-    let mut records = Vec::new();
-    while rest.len() >= 12 {
-        let length =
-            |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().expect("four bytes")) as usize;
-        let key_end = 12 + length(0);
-        let end = key_end + length(4);
-        if rest.len() < end {
-            break;
-        }
-        let key = String::from_utf8(rest[12..key_end].to_vec()).expect("text");
-        records.push((key, &rest[key_end..end]));
-        rest = &rest[end..];
-    }
-    records
-}
-
-/// The key of a journal, and the sorted keys of its records if the run is over.
-fn keys_of_journal(folder: &Path, name: &str) -> String {
-    let journal = bytes(folder, name);
-    let records = records(&journal);
-    let (name, key) = &records[0];
-    assert_eq!(name, "fingerprint");
-    let mut names: Vec<&str> = records[1..].iter().map(|(name, _)| name.as_str()).collect();
-    names.sort_unstable();
-    let names: String = names.iter().map(|name| format!("record {name}\n")).collect();
-    stable(folder, &String::from_utf8_lossy(key)) + &names
-}
 
 /// The key in a checkpoint, which is a safetensors file.
 fn key_of_checkpoint(folder: &Path, name: &str) -> String {
@@ -80,38 +33,6 @@ fn find_text(value: &serde_json::Value, name: &str) -> Option<String> {
     }
 }
 
-/// The key with placeholders for what is volatile: the version, the instruction level, a digest, and the size and time of files as they are now.
-fn stable(folder: &Path, key: &str) -> String {
-    let version = format!("labelsieve {},", env!("CARGO_PKG_VERSION"));
-    let mut text = String::new();
-    for line in key.lines() {
-        let line = line.replace(&version, "labelsieve {version},");
-        text += &(without_volatile(&without_stamp(folder, &line)) + "\n");
-    }
-    text
-}
-
-/// The instruction level, and the digest of a run in parts, which holds the version (`bytes/parts.txt` pins it).
-fn without_volatile(line: &str) -> String {
-    let mut line = line.to_owned();
-    for (name, placeholder) in [("\"instructions\":\"", "{level}"), ("\"run\":\"", "{run}")] {
-        if let Some((before, rest)) = line.split_once(name) {
-            let (_, after) = rest.split_once('"').expect("the end of a text");
-            line = format!("{before}{name}{placeholder}\"{after}");
-        }
-    }
-    line
-}
-
-fn without_stamp(folder: &Path, line: &str) -> String {
-    let Some((path, _)) = line.strip_prefix('"').and_then(|rest| rest.split_once("\" ")) else {
-        return line.to_owned();
-    };
-    let size = std::fs::metadata(folder.join(path)).expect("a file").len();
-    assert_eq!(line, format!("\"{path}\" {size} {CHANGED}000000000"), "path, size and time");
-    format!("\"{path}\" {{size}} {{time}}")
-}
-
 /// The key of a run that is killed as soon as `partial` holds one.
 fn key_of_killed(folder: &Path, line: &str, partial: &str) -> String {
     set_times(folder);
@@ -129,14 +50,14 @@ fn keys_of_relevance_and_features_stay_as_they_are() {
     let mut golden = Golden::default();
     let (folder, _) = task_folder();
     let folder = folder.path();
-    let clean = "clean --clean C.npz --noisy N.npz --device cpu --threads 1 -o R.parquet";
+    let score = "score --clean C.npz --pool N.npz --device cpu --threads 1 -o R.parquet";
     for (name, options) in [
-        ("clean", ""),
-        ("clean-gcn", "--method gcn --lambda 0.5 --seed 3"),
-        ("clean-label-propagation", "--method label-propagation"),
-        ("clean-shard", "--shard 1/2"),
+        ("score", ""),
+        ("score-gcn", "--method gcn --lambda 0.5 --seed 3"),
+        ("score-label-propagation", "--method label-propagation"),
+        ("score-shard", "--shard 1/2"),
     ] {
-        let key = key_of_killed(folder, &format!("{clean} {options}"), "R.parquet.partial");
+        let key = key_of_killed(folder, &format!("{score} {options}"), "R.parquet.partial");
         golden.check(&format!("keys/{name}.txt"), first_key(&key));
     }
     let folder = folder_of(40);
@@ -178,26 +99,9 @@ fn keys_of_journals_that_stay_are_as_they_were() {
         "base/metadata.csv",
         b"file_name,caption\nrows/000.png,some rows\ncolumns/001.png,some columns\n",
     );
+    copy_small_network(folder);
     set_times(folder);
-    run(folder, "run --clean checked --pool base --model tiny-resnet10 --device cpu -o RUN").ok();
+    run(folder, "run --clean checked --pool base --model tiny-resnet10.safetensors --device cpu -o RUN").ok();
     golden.check("keys/run.txt", &keys_of_journal(folder, "RUN/steps.journal"));
-
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    release::write(folder);
-    set_times(folder);
-    let line =
-        "bench paper --features . --splits . --run R.run --shots 1 --episodes 1 --no-cosine --device cpu";
-    run(folder, line).ok();
-    golden.check("keys/bench-paper.txt", &keys_of_journal(folder, "R.run"));
-    let line = "bench relevance -o out --sets generated-small --shots 1 --draws 1 --methods gcn --device cpu";
-    run(folder, line).ok();
-    golden.check("keys/bench-relevance.txt", &keys_of_journal(folder, "out/cells-generated-small.journal"));
-
-    let folder = short_photo_folder();
-    let folder = folder.path();
-    set_times(folder);
-    run(folder, &format!("{} --device cpu", bench_photos::BENCH)).ok();
-    golden.check("keys/bench-photos.txt", &keys_of_journal(folder, "RUN/cells-features.journal"));
     golden.finish();
 }

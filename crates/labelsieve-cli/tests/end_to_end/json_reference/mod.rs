@@ -52,41 +52,41 @@ const COMMANDS: &[Command] = &[
     Command { name: "classes", answers: &[answer("labelsieve-cli", "ClassesAnswer", &["classes"])] },
     Command {
         name: "decisions import",
-        answers: &[answer("labelsieve-review", "Imported", &["decisions-import"])],
+        answers: &[answer("labelsieve-review", "ImportSummary", &["decisions-import"])],
     },
     Command {
         name: "decisions show",
         answers: &[answer("labelsieve-cli", "ShownDecisions", &["decisions-show"])],
     },
-    Command { name: "pretrain", answers: &[answer("labelsieve-networks", "Pretrained", &["pretrain"])] },
+    Command { name: "pretrain", answers: &[answer("labelsieve-networks", "PretrainSummary", &["pretrain"])] },
     Command { name: "embed", answers: &[answer("labelsieve-networks", "EmbedSummary", &["embed"])] },
     Command {
         name: "embed-text",
         answers: &[answer("labelsieve-networks", "EmbedTextSummary", &["embed-text"])],
     },
     Command {
-        name: "clean",
+        name: "score",
         answers: &[
-            answer("labelsieve-jobs", "Cleaned", &["clean"]),
+            answer("labelsieve-jobs", "ScoreSummary", &["score"]),
             Answer {
                 when: "With `--dry-run`, an estimate instead:",
-                ..answer("labelsieve-jobs", "Estimate", &["clean-dry-run"])
+                ..answer("labelsieve-jobs", "Estimate", &["score-dry-run"])
             },
         ],
     },
-    Command { name: "plan", answers: &[answer("labelsieve-jobs", "Planned", &["plan"])] },
-    Command { name: "merge", answers: &[answer("labelsieve-jobs", "Merged", &["merge"])] },
-    Command { name: "train", answers: &[answer("labelsieve-jobs", "Trained", &["train"])] },
-    Command { name: "finetune", answers: &[answer("labelsieve-networks", "FineTuned", &["finetune"])] },
+    Command { name: "plan", answers: &[answer("labelsieve-jobs", "PlanSummary", &["plan"])] },
+    Command { name: "merge", answers: &[answer("labelsieve-jobs", "MergeSummary", &["merge"])] },
+    Command { name: "train", answers: &[answer("labelsieve-jobs", "TrainSummary", &["train"])] },
+    Command { name: "finetune", answers: &[answer("labelsieve-networks", "FineTuneSummary", &["finetune"])] },
     Command {
         name: "train-attention",
-        answers: &[answer("labelsieve-jobs", "TrainedAttention", &["train-attention"])],
+        answers: &[answer("labelsieve-bench", "TrainedAttention", &["train-attention"])],
     },
     Command {
         name: "train-episodes",
-        answers: &[answer("labelsieve-jobs", "TrainedEpisodes", &["train-episodes"])],
+        answers: &[answer("labelsieve-bench", "TrainedEpisodes", &["train-episodes"])],
     },
-    Command { name: "predict", answers: &[answer("labelsieve-jobs", "Predicted", &["predict"])] },
+    Command { name: "predict", answers: &[answer("labelsieve-jobs", "PredictSummary", &["predict"])] },
     Command {
         name: "evaluate",
         answers: &[Answer {

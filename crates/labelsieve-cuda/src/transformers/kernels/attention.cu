@@ -2,8 +2,8 @@
 
 #define KEYS 32
 #define QUERIES 16 // of a block, two a warp
-#define MOST_HEAD 128
-#define PARTS (MOST_HEAD / 32)
+#define MAX_HEAD 128
+#define PARTS (MAX_HEAD / 32)
 
 struct Attention {
     uint tokens, queries, heads, head;
@@ -14,7 +14,7 @@ struct Attention {
 // Blocks: tiles of queries × heads × sequences. A lane scores one key of a tile and owns every 32nd number of the result.
 extern "C" __global__ void __launch_bounds__(THREADS) attend(Attention a, const element* queries, const element* keys,
                                                              const element* values, element* out) {
-    __shared__ float q[QUERIES][MOST_HEAD], k[KEYS][MOST_HEAD + 1], v[KEYS][MOST_HEAD];
+    __shared__ float q[QUERIES][MAX_HEAD], k[KEYS][MAX_HEAD + 1], v[KEYS][MAX_HEAD];
     uint warp = threadIdx.x / 32, lane = lane_id(), first = blockIdx.x * QUERIES;
     size_t sequence = blockIdx.z, head = blockIdx.y * a.head;
     for (uint i = threadIdx.x; i < QUERIES * a.head; i += THREADS) {

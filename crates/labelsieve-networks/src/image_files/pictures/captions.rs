@@ -10,7 +10,7 @@ use super::{FoundSources, PictureSources, is_folder_of_files};
 use crate::image_files::{ImageSource, read_tar_captions};
 
 /// Longer captions are cut.
-const LONGEST_CAPTION: usize = 300;
+const MAX_CAPTION_CHARS: usize = 300;
 
 pub(super) fn read(
     sources: &PictureSources,
@@ -57,7 +57,8 @@ fn uncut(
         let columns = sources.text_columns(None);
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("tar") => {
-                let (id, texts) = (sources.id_column.as_deref(), &sources.text_columns);
+                let id = sources.id_column.as_deref();
+                let texts = &sources.text_columns;
                 captions.extend(read_tar_captions(path, id, texts, &is_wanted)?);
             }
             Some("parquet") if has_captions(path, &columns)? => {
@@ -74,7 +75,7 @@ fn uncut(
 }
 
 fn shorten(caption: &mut String) {
-    if let Some((end, _)) = caption.char_indices().nth(LONGEST_CAPTION) {
+    if let Some((end, _)) = caption.char_indices().nth(MAX_CAPTION_CHARS) {
         caption.truncate(end);
         caption.push('…');
     }

@@ -1,7 +1,11 @@
-//! Pictures and captions of examples, by the examples' ids: in any number of folders, Parquet files and tars.
+//! Pictures and captions of examples, found by id in any number of folders, Parquet files and tars.
 //!
-//! A report reads all pictures it shows once, a review any of them at any time ([`PictureFiles`]); both find the same one
-//! for an id.
+//! ```text
+//! PictureSources ──find──► FoundSources ─┬─► ImageSource: all pictures once, for a report
+//!                                        └─► PictureFiles: any picture at any time, for a review
+//! ```
+//!
+//! Both find the same picture for an id.
 
 mod captions;
 mod folder_files;
@@ -19,7 +23,7 @@ pub use picture_files::PictureFiles;
 
 use super::{ImageColumns, ImageSource};
 
-/// Where pictures of examples and their captions come from.
+/// The sources of pictures and captions of examples.
 #[derive(Clone, Debug, Default)]
 pub struct PictureSources {
     /// Folders of images, of tars or of Parquet files; Parquet files with image bytes; tars; image files.
@@ -34,7 +38,7 @@ pub struct PictureSources {
     pub text_columns: Vec<String>,
 }
 
-/// Where the pictures of some examples are.
+/// The opened sources of pictures.
 pub struct FoundSources {
     /// Files in folders, which are known by their names.
     pub files: FolderFiles,
@@ -45,11 +49,13 @@ pub struct FoundSources {
 impl PictureSources {
     /// Looks through folders for the files of `wanted`, and opens all other sources.
     pub fn find(&self, wanted: &HashSet<&str>) -> Result<FoundSources> {
-        let (mut files, mut streams) = (FolderFiles::default(), Vec::new());
+        let mut files = FolderFiles::default();
+        let mut streams = Vec::new();
         for input in &self.images {
-            match is_folder_of_files(input) {
-                true => files.add_folder(input, wanted, &self.file_names(input, wanted)?)?,
-                false => streams.push(ImageSource::open(std::slice::from_ref(input), &self.columns())?),
+            if is_folder_of_files(input) {
+                files.add_folder(input, wanted, &self.file_names(input, wanted)?)?
+            } else {
+                streams.push(ImageSource::open(std::slice::from_ref(input), &self.columns())?)
             }
         }
         Ok(FoundSources { files, streams })
@@ -83,8 +89,8 @@ impl PictureSources {
     }
 }
 
-/// Whether this is a folder with the images as files, which are found by name instead of being read one after the other.
-/// Folders of tars or of Parquet files are recognised as in `embed`.
+/// Whether this is a folder of image files, which are found by name; otherwise it contains tars or Parquet files, which are
+/// detected as in `embed`.
 fn is_folder_of_files(input: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(input) else { return false };
     let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

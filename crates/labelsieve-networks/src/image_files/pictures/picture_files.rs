@@ -9,28 +9,27 @@ use labelsieve_files::{DataError, Result};
 
 use super::super::folder::read as read_file;
 use super::super::source::Part;
-use super::super::{MOST_BYTES, too_large};
+use super::super::{MAX_IMAGE_BYTES, too_large};
 use super::FoundSources;
 use super::row_blocks::RowBlocks;
 
-/// Where the picture of each of some examples is, and how to read it. Examples go by their positions: what asks for a
-/// picture never names a file.
+/// The location of the picture of each example. Examples are addressed by position, so that a request cannot name a file.
 pub struct PictureFiles {
-    places: Vec<Option<Place>>,
+    places: Vec<Option<PictureLocation>>,
     tars: Vec<PathBuf>,
     tables: Vec<RowBlocks>,
 }
 
-/// Where one picture is.
-enum Place {
+/// The location of a picture.
+enum PictureLocation {
     File(PathBuf),
     InTar { tar: u32, offset: u64, len: u64 },
     InTable { table: u32, row: usize },
 }
 
 impl PictureFiles {
-    /// Finds out where the pictures of `wanted` are: reads the ids of tables and the headers of tars, but no picture. Of
-    /// several pictures of one id the first counts, those in tables and tars before files that fit less well.
+    /// Locates the pictures of `wanted` by reading the ids of tables and the headers of tars, but no pictures. The first of
+    /// several pictures of an id counts; tables and tars come before files with inexact matches.
     pub fn locate(found: &FoundSources, wanted: &[&str]) -> Result<PictureFiles> {
         let position: HashMap<&str, usize> = wanted.iter().enumerate().map(|(i, id)| (*id, i)).collect();
         let mut files = PictureFiles {
@@ -43,7 +42,7 @@ impl PictureFiles {
         }
         for (id, path) in found.files.paths() {
             if let Some(&at) = position.get(id) {
-                files.places[at].get_or_insert_with(|| Place::File(path.to_path_buf()));
+                files.places[at].get_or_insert_with(|| PictureLocation::File(path.to_path_buf()));
             }
         }
         Ok(files)
@@ -51,7 +50,7 @@ impl PictureFiles {
 
     fn locate_in(&mut self, part: &Part, position: &HashMap<&str, usize>) -> Result<()> {
         let places = &mut self.places;
-        let mut note = |id: &str, place: Place| {
+        let mut note = |id: &str, place: PictureLocation| {
             if let Some(&at) = position.get(id) {
                 places[at].get_or_insert(place);
             }
@@ -59,17 +58,19 @@ impl PictureFiles {
         match part {
             Part::Folder(folder) => {
                 for (id, path) in folder.listed() {
-                    note(id, Place::File(path.to_path_buf()));
+                    note(id, PictureLocation::File(path.to_path_buf()));
                 }
             }
             Part::Tar(tar) => {
                 let number = self.tars.len() as u32;
-                tar.locate(&mut |id, offset, len| note(id, Place::InTar { tar: number, offset, len }))?;
+                tar.locate(&mut |id, offset, len| {
+                    note(id, PictureLocation::InTar { tar: number, offset, len })
+                })?;
                 self.tars.push(tar.path().to_path_buf());
             }
             Part::Parquet(file) => {
                 let number = self.tables.len() as u32;
-                file.locate(&mut |id, row| note(id, Place::InTable { table: number, row }))?;
+                file.locate(&mut |id, row| note(id, PictureLocation::InTable { table: number, row }))?;
                 self.tables.push(RowBlocks::open(file.clone())?);
             }
         }
@@ -90,18 +91,20 @@ impl PictureFiles {
     pub fn read(&self, example: usize) -> Result<Option<Vec<u8>>> {
         match self.places.get(example) {
             None | Some(None) => Ok(None),
-            Some(Some(Place::File(path))) => read_file(path).map(Some),
-            Some(Some(Place::InTar { tar, offset, len })) => {
+            Some(Some(PictureLocation::File(path))) => read_file(path).map(Some),
+            Some(Some(PictureLocation::InTar { tar, offset, len })) => {
                 read_piece(&self.tars[*tar as usize], *offset, *len).map(Some)
             }
-            Some(Some(Place::InTable { table, row })) => self.tables[*table as usize].read(*row).map(Some),
+            Some(Some(PictureLocation::InTable { table, row })) => {
+                self.tables[*table as usize].read(*row).map(Some)
+            }
         }
     }
 }
 
-/// A stretch of a file.
+/// A byte range of a file.
 fn read_piece(path: &Path, offset: u64, len: u64) -> Result<Vec<u8>> {
-    if len > MOST_BYTES {
+    if len > MAX_IMAGE_BYTES {
         return Err(too_large(path, format!("byte {offset}"), len));
     }
     let mut file = open_regular(path)?;

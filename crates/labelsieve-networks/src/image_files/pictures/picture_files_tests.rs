@@ -28,7 +28,8 @@ fn write_tar(path: &Path, files: &[(&str, &[u8])]) {
 #[test]
 fn pictures_of_folders_tars_and_tables_are_read_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
-    let (photos, tar) = (folder.path().join("photos"), folder.path().join("0.tar"));
+    let photos = folder.path().join("photos");
+    let tar = folder.path().join("0.tar");
     std::fs::create_dir_all(photos.join("owl")).unwrap();
     std::fs::write(photos.join("owl/1.png"), b"first").unwrap();
     write_tar(

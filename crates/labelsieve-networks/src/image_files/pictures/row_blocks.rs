@@ -7,25 +7,25 @@ use labelsieve_files::tables::parquet_columns::Groups;
 
 use super::super::parquet_images::{ParquetImages, RowBytes};
 
-/// Row groups up to this size are read whole: pictures that are looked at are mostly beside each other.
-const LARGEST_BLOCK: u64 = 64 << 20;
+/// Row groups up to this size are read whole: requests are mostly for neighbouring rows.
+const MAX_BLOCK_BYTES: u64 = 64 << 20;
 /// Rows that are read together of larger groups.
 const BLOCK_ROWS: usize = 32;
-/// The pictures of a table that are kept, in bytes; the last block is kept in any case.
-const MOST_KEPT: usize = 128 << 20;
+/// Bytes of cached pictures of a table; the last block is always kept.
+const MAX_CACHED_BYTES: usize = 128 << 20;
 
 /// A table whose rows are read a block at a time; the blocks read last are kept.
 pub(super) struct RowBlocks {
     images: ParquetImages,
     /// First row of each group.
     starts: Vec<usize>,
-    /// The reader is shared: it has one place in the file.
+    /// The reader has a single file position.
     state: Mutex<State>,
 }
 
 struct State {
     groups: Groups,
-    /// The last used last.
+    /// In order of use, the latest last.
     kept: Vec<Block>,
 }
 
@@ -62,7 +62,7 @@ impl RowBlocks {
         };
         let found = block.rows.get(row.saturating_sub(block.first_row)).cloned();
         state.kept.push(block);
-        while state.kept.len() > 1 && state.kept.iter().map(Block::bytes).sum::<usize>() > MOST_KEPT {
+        while state.kept.len() > 1 && state.kept.iter().map(Block::bytes).sum::<usize>() > MAX_CACHED_BYTES {
             state.kept.remove(0);
         }
         match found {
@@ -75,9 +75,10 @@ impl RowBlocks {
     fn read_block(&self, groups: &Groups, row: usize) -> Result<Block> {
         let group = self.starts.partition_point(|&start| start <= row).saturating_sub(1);
         let start = self.starts.get(group).copied().unwrap_or(0);
-        let (skip, n) = match groups.bytes(group) <= LARGEST_BLOCK {
-            true => (0, groups.rows(group)),
-            false => ((row - start) / BLOCK_ROWS * BLOCK_ROWS, BLOCK_ROWS),
+        let (skip, n) = if groups.bytes(group) <= MAX_BLOCK_BYTES {
+            (0, groups.rows(group))
+        } else {
+            ((row - start) / BLOCK_ROWS * BLOCK_ROWS, BLOCK_ROWS)
         };
         let rows = self.images.read_rows(groups, group, skip, n)?;
         Ok(Block { first_row: start + skip, rows })

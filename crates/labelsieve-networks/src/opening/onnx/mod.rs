@@ -1,4 +1,4 @@
-//! Networks in ONNX files, in builds that have the feature `onnx`; in others, what to do instead.
+//! Networks in ONNX files. Builds without the feature `onnx` report how to get it.
 
 #[cfg(feature = "onnx")]
 mod open;
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use labelsieve_files::work::{Error, Result};
+use labelsieve_files::work::{Error, Result, option, words};
 use serde::Serialize;
 
 #[cfg(feature = "onnx")]
@@ -15,7 +15,7 @@ pub use self::open::open;
 #[cfg(feature = "onnx")]
 pub use crate::onnx_runtime::look_in;
 
-/// What an ONNX file may leave open, and how to choose. Part of the resume key.
+/// Settings that an ONNX file does not contain. Part of the resume key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OnnxOptions {
     /// Mean of each channel, of pixels from 0 to 1.
@@ -32,23 +32,26 @@ pub fn is_onnx(model: &Path) -> bool {
 }
 
 impl OnnxOptions {
-    /// Refuses options for a model that is no ONNX file and knows these things itself.
+    /// Rejects these settings for other models, which define them.
     pub fn check(&self, model: &Path) -> Result<()> {
         if is_onnx(model) || *self == OnnxOptions::default() {
             return Ok(());
         }
         Err(Error::input(
-            format!(
-                "--image-mean, --image-std and --onnx-output are for .onnx files, but `{}` is not one",
-                model.display()
-            ),
-            "leave them out: other models say themselves what they need",
+            words![
+                option("image_mean"),
+                ", ",
+                option("image_std"),
+                " and ",
+                option("onnx_output"),
+                format!(" are for .onnx files, but `{}` is not one", model.display()),
+            ],
+            "leave them out: other models define these themselves",
         ))
     }
 }
 
-/// All files that decide what such a model does: itself, its weights where they are in files of their own, and the file
-/// beside it that says how images are prepared.
+/// All files of such a model: itself, its external weights, and the file beside it with the image preprocessing.
 pub fn files(model: &Path) -> Vec<PathBuf> {
     let mut files = vec![model.to_path_buf()];
     files.extend(weights_beside(model));
@@ -72,25 +75,26 @@ fn weights_beside(model: &Path) -> Vec<PathBuf> {
     all.into_iter().filter(|path| path != model && path.is_file()).collect()
 }
 
-/// The files that an ONNX file names for its weights, from its folder. Instead of parsing the file, this looks for entries of
+/// The files of external weights that an ONNX file names. Instead of parsing the file, this searches for entries of
 /// `external_data` with the key `location`: field 1 is the key, field 2 the path.
 fn locations(model: &Path) -> io::Result<BTreeSet<PathBuf>> {
     const KEY: &[u8] = b"\x0a\x08location\x12";
-    const LONGEST: usize = KEY.len() + 2 + 0x3fff; // a length in two bytes
+    const MAX_ENTRY_BYTES: usize = KEY.len() + 2 + 0x3fff; // a length in two bytes
     let mut file = std::fs::File::open(model)?;
-    let (mut found, mut bytes) = (BTreeSet::new(), Vec::new());
+    let mut found = BTreeSet::new();
+    let mut bytes = Vec::new();
     while file.by_ref().take(1 << 20).read_to_end(&mut bytes)? > 0 {
         let windows = bytes.windows(KEY.len()).enumerate();
         for (start, _) in windows.filter(|(_, window)| window[0] == KEY[0] && *window == KEY) {
             found.extend(location(&bytes[start + KEY.len()..]));
         }
-        bytes.drain(..bytes.len().saturating_sub(LONGEST)); // an entry may be cut off here
+        bytes.drain(..bytes.len().saturating_sub(MAX_ENTRY_BYTES)); // an entry may be cut off here
     }
     Ok(found)
 }
 
-/// The path at the beginning of these bytes, behind its length; none where it is cut off, is no text or leaves the folder,
-/// which ONNX forbids.
+/// The length-prefixed path at the start of these bytes; `None` if it is cut off, not UTF-8, or outside of the folder, which
+/// ONNX forbids.
 fn location(bytes: &[u8]) -> Option<PathBuf> {
     let (length, rest) = match bytes {
         [length, rest @ ..] if *length < 0x80 => (usize::from(*length), rest),
@@ -116,7 +120,7 @@ fn sidecar_of(model: &Path) -> Option<PathBuf> {
     beside.into_iter().find(|path| path.is_file())
 }
 
-/// Says that this build cannot, and which one can.
+/// Fails: this build does not support ONNX.
 #[cfg(not(feature = "onnx"))]
 pub fn open(
     model: &Path,
@@ -126,9 +130,9 @@ pub fn open(
     _monitor: &dyn labelsieve_files::work::Monitor,
 ) -> Result<super::embedder::OpenedEmbedder> {
     Err(Error::input(
-        format!("`{}`: this build of labelsieve has no ONNX", model.display()),
-        "the Python package (`pip install labelsieve`) and the released programs have it; \
-         to build one: `cargo install labelsieve-cli --features onnx`",
+        format!("`{}`: this build of labelsieve does not support ONNX", model.display()),
+        "use the Python package (`pip install labelsieve`) or a released binary, or build it with \
+         `cargo install labelsieve-cli --features onnx`",
     ))
 }
 

@@ -1,10 +1,10 @@
-//! An ONNX file as something that makes features: what the file itself, the file beside it and options say of its images.
+//! Opens an ONNX file as an embedder. Image preprocessing comes from the file itself, the file beside it, and options.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use labelsieve_files::DataError;
-use labelsieve_files::work::{Context, Error, Monitor, Result};
+use labelsieve_files::work::{Context, Error, Monitor, Result, Words, option, words};
 use labelsieve_numerics::Device;
 use serde_json::json;
 
@@ -31,8 +31,11 @@ pub fn open(
 ) -> Result<OpenedEmbedder> {
     if !matches!(device, Device::Auto | Device::Cpu) {
         return Err(Error::input(
-            format!("`{}`: ONNX files run on the CPU, found --device {device}", path.display()),
-            "leave --device out, or pass `--device cpu`",
+            words![
+                format!("`{}`: ONNX files run on the CPU, found ", path.display()),
+                option("device").set_to(device),
+            ],
+            words!["leave ", option("device"), " out, or pass ", option("device").set_to("cpu")],
         ));
     }
     std::fs::metadata(path).map_err(DataError::io("open", path))?;
@@ -69,11 +72,11 @@ pub fn open(
     })
 }
 
-/// What the file beside a model says of images, in the words of a preprocessor_config.json.
+/// The image preprocessing in the file beside a model, in the format of preprocessor_config.json.
 struct Sidecar {
     path: PathBuf,
     images: Images,
-    /// Whether it says a size; one that does not is about normalisation alone.
+    /// Whether it has a size; otherwise only its normalisation counts.
     has_size: bool,
     has_statistics: bool,
 }
@@ -95,45 +98,47 @@ impl Sidecar {
     }
 }
 
-/// The size that the file fixes; else the one that was asked for; else that of the file beside it.
+/// The size in the model; else the requested one; else that of the file beside it.
 fn image_size_of(
     path: &Path,
     input: &Input,
     sidecar: Option<&Sidecar>,
     asked: Option<(usize, usize)>,
 ) -> Result<(usize, usize)> {
-    let (wanted, who) = match (asked, sidecar) {
-        (Some(size), _) => (Some(size), "--image-size".to_owned()),
-        (None, Some(sidecar)) => (sidecar.size(), format!("`{}`", sidecar.path.display())),
-        (None, None) => (None, String::new()),
+    let (wanted, origin) = match (asked, sidecar) {
+        (Some(size), _) => (Some(size), Words::from(option("image_size"))),
+        (None, Some(sidecar)) => (sidecar.size(), Words::from(format!("`{}`", sidecar.path.display()))),
+        (None, None) => (None, Words::default()),
     };
     match (input.height, input.width, wanted) {
         (height, width, Some(wanted)) => {
             let fits =
                 height.is_none_or(|height| height == wanted.0) && width.is_none_or(|width| width == wanted.1);
             let side = |side: Option<usize>| side.map_or_else(|| "?".to_owned(), |side| side.to_string());
-            match fits {
-                true => Ok(wanted),
-                false => Err(Error::input(
-                    format!(
-                        "`{}` takes images of {}×{}, but {who} says {}×{}",
-                        path.display(),
-                        side(height),
-                        side(width),
-                        wanted.0,
-                        wanted.1
-                    ),
-                    "leave --image-size out, and correct the file beside the model if it is wrong",
-                )),
+            if fits {
+                return Ok(wanted);
             }
+            Err(Error::input(
+                words![
+                    format!("`{}` takes images of {}×{}, but ", path.display(), side(height), side(width)),
+                    origin,
+                    format!(" says {}×{}", wanted.0, wanted.1),
+                ],
+                words![
+                    "leave ",
+                    option("image_size"),
+                    " out, and correct the file beside the model if it is wrong"
+                ],
+            ))
         }
         (Some(height), Some(width), None) => Ok((height, width)),
         _ => Err(Error::input(
-            format!("`{}` leaves the size of its images open", path.display()),
-            format!(
-                "give it with --image-size, e.g. `--image-size 224`, or in `{}`",
-                path.with_extension("json").display()
-            ),
+            format!("`{}` does not fix the size of its images", path.display()),
+            words![
+                "set it, e.g. with ",
+                option("image_size").set_to(224),
+                format!(", or in `{}`", path.with_extension("json").display()),
+            ],
         )),
     }
 }
@@ -149,7 +154,7 @@ fn normalisation(
         (Element::U8, true) => {
             return Err(Error::input(
                 format!("`{}` takes pixels as bytes and normalises them itself", path.display()),
-                "leave out --image-mean and --image-std",
+                words!["leave out ", option("image_mean"), " and ", option("image_std")],
             ));
         }
         (Element::U8, false) => return Ok(Normalisation { scale: 1.0, ..Normalisation::default() }),
@@ -161,7 +166,7 @@ fn normalisation(
     Ok(if is_given { overridden(said, options) } else { said.unwrap_or(assumed) })
 }
 
-/// Options are about pixels from 0 to 1, whatever those of the file beside the model are; so is what it says then.
+/// Options refer to pixels in [0, 1]; the statistics of the file beside the model are converted to that scale.
 fn overridden(said: Option<Normalisation>, options: &OnnxOptions) -> Normalisation {
     let usual = Normalisation { mean: MEAN, deviation: DEVIATION, ..Normalisation::default() };
     let said = said.map_or(usual, |said| {
@@ -175,7 +180,7 @@ fn overridden(said: Option<Normalisation>, options: &OnnxOptions) -> Normalisati
     }
 }
 
-/// What was assumed, so that a wrong assumption is noticed.
+/// Reports what was assumed about the images.
 fn tell(path: &Path, input: &Input, sidecar: Option<&Sidecar>, options: &OnnxOptions, monitor: &dyn Monitor) {
     let layout = match input.layout {
         Layout::Nchw => "N×3×H×W",
@@ -183,14 +188,15 @@ fn tell(path: &Path, input: &Input, sidecar: Option<&Sidecar>, options: &OnnxOpt
     };
     monitor.detail(&format!("input `{}` of `{}`: {layout}", input.name, path.display()));
     if let Some(sidecar) = sidecar {
-        monitor.detail(&format!("images are prepared as `{}` says", sidecar.path.display()));
+        monitor.detail(&format!("preparing images as in `{}`", sidecar.path.display()));
     }
     let is_given = options.mean.is_some() && options.deviation.is_some();
     if input.element != Element::U8 && !is_given && !sidecar.is_some_and(|sidecar| sidecar.has_statistics) {
-        monitor.note(&format!(
-            "`{}` does not say how pixels are normalised: using ImageNet's mean and deviation (--image-mean, --image-std)",
+        monitor.warning(&format!(
+            "`{}` does not say how pixels are normalised: using ImageNet's mean and standard deviation",
             path.display()
         ));
+        monitor.hint(&words!["set them with ", option("image_mean"), " and ", option("image_std")]);
     }
 }
 
@@ -205,21 +211,25 @@ fn add_file(fingerprint: &mut Fingerprint, path: &Path) -> Result<()> {
     }
 }
 
-/// What a user can do about it.
+/// Adds a hint to the error.
 fn explained(error: OnnxError) -> Error {
-    let install = "install it with `pip install onnxruntime`, or name its library in ORT_DYLIB_PATH";
     let hint = match &error {
-        OnnxError::NoLibrary { .. } => install,
+        OnnxError::NoLibrary { .. } => {
+            words!["install it with `pip install onnxruntime`, or set ORT_DYLIB_PATH to its library"]
+        }
         OnnxError::Library { .. } => {
-            "install another with `pip install --upgrade onnxruntime`, or name one in ORT_DYLIB_PATH"
+            words!["upgrade it with `pip install -U onnxruntime`, or set ORT_DYLIB_PATH to another library"]
         }
-        OnnxError::Model { .. } => "check that the file is complete and takes images of this size",
-        OnnxError::Shape { what, .. } if what.starts_with("output") => {
-            "export the network with its pooling, so that an output has one row per image; --onnx-output chooses among several"
+        OnnxError::Model { .. } => words!["check that the file is complete and takes images of this size"],
+        OnnxError::Shape { what, .. } if what.starts_with("output") => words![
+            "export the network with its pooling, so that an output has one row per image; choose among several outputs with ",
+            option("onnx_output"),
+        ],
+        OnnxError::Shape { .. } => {
+            words!["export the image tower alone: one input, a batch of colour images"]
         }
-        OnnxError::Shape { .. } => "export the image tower alone: one input, a batch of images in colour",
         OnnxError::WhichOutput { .. } | OnnxError::NoSuchOutput { .. } => {
-            "choose one with --onnx-output NAME"
+            words!["choose one with ", option("onnx_output").set_to("NAME")]
         }
     };
     Error::input(error.to_string(), hint)

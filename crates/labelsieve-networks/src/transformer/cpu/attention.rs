@@ -1,4 +1,4 @@
-//! Attention on the CPU: some queries of a sequence at a time, so that no square of all tokens is kept.
+//! Attention on the CPU: a block of queries at a time, so that memory is not quadratic in the tokens.
 
 use labelsieve_numerics::level::Level;
 use rayon::prelude::*;
@@ -6,13 +6,13 @@ use rayon::prelude::*;
 use super::functions::{exponentials, rotate, scale};
 use super::product::{Factors, Panels, Part, Target};
 use super::tile::Store;
-use super::{Scratch, Spares};
+use super::{BufferPool, Scratch};
 use crate::transformer::config::Mask;
 
-/// Queries that are answered together: their scores for all tokens stay in the second cache for the usual images.
+/// Queries per block: their scores for all tokens stay in the second-level cache for common image sizes.
 const QUERIES: usize = 288;
 
-/// What one thread needs for it.
+/// The buffers of one thread.
 pub(super) struct AttentionScratch {
     keys: Panels,
     values: Panels,
@@ -28,13 +28,21 @@ impl AttentionScratch {
     }
 }
 
+/// The dimensions of an attention.
+#[derive(Clone, Copy)]
+pub(super) struct AttentionShape {
+    /// Rows of a sequence.
+    pub tokens: usize,
+    /// Queries per sequence, from its first row on.
+    pub queries: usize,
+    pub heads: usize,
+    /// Numbers per head.
+    pub head: usize,
+}
+
 /// Rotates queries and keys of the last tokens of every sequence; rows of 3 × `heads` × `head` numbers.
-pub(super) fn rotate_rows(
-    level: Level,
-    (tokens, heads, head): (usize, usize, usize),
-    rotations: &[f32],
-    qkv: &mut [f32],
-) {
+pub(super) fn rotate_rows(level: Level, shape: AttentionShape, rotations: &[f32], qkv: &mut [f32]) {
+    let AttentionShape { tokens, heads, head, .. } = shape;
     let stride = 3 * heads * head;
     let n_before = tokens - rotations.len() / head;
     qkv.par_chunks_mut(stride).enumerate().for_each(|(row, values)| {
@@ -46,13 +54,13 @@ pub(super) fn rotate_rows(
     });
 }
 
-/// Where queries, keys and values are: slices of rows and how far rows are apart.
+/// The location of queries, keys and values: slices of rows and their strides.
 #[derive(Clone, Copy)]
-pub(super) struct Sources<'a> {
+pub(super) struct AttentionInputs<'a> {
     /// Queries of all sequences, or of one that all share.
     pub queries: &'a [f32],
     pub query_stride: usize,
-    /// Whether every sequence asks the same.
+    /// Whether all sequences share the queries.
     pub shared: bool,
     /// Rows with keys and values.
     pub rows: &'a [f32],
@@ -65,13 +73,13 @@ pub(super) struct Sources<'a> {
 /// Softmax(Q Kᵀ) V for every sequence and head; `queries` rows of `heads` × `head` numbers out per sequence.
 pub(super) fn attend(
     level: Level,
-    scratch: &Spares<Scratch>,
-    (tokens, queries): (usize, usize),
-    (heads, head): (usize, usize),
+    scratch: &BufferPool<Scratch>,
+    shape: AttentionShape,
     mask: Mask,
-    sources: Sources,
+    sources: AttentionInputs,
     out: &mut [f32],
 ) {
+    let AttentionShape { tokens, queries, heads, head } = shape;
     let width = heads * head;
     // Few sequences are cut into more pieces, so that all threads have one.
     let sequences = (out.len() / (queries * width).max(1)).max(1);
@@ -87,7 +95,8 @@ pub(super) fn attend(
         })
         .collect();
     work.into_par_iter().with_max_len(1).for_each(|(place, out)| {
-        let (sequence, first) = (place / pieces, place % pieces * piece);
+        let sequence = place / pieces;
+        let first = place % pieces * piece;
         let mut scratch = scratch.take();
         let AttentionScratch { keys, values, scores, sums, answers } = &mut scratch.attention;
         let n = out.len() / width;
@@ -96,13 +105,13 @@ pub(super) fn attend(
             let key_rows = &sources.rows[sequence * tokens * sources.stride..][..tokens * sources.stride];
             let from = if sources.shared { first } else { sequence * tokens + first };
             let query_rows = &sources.queries[from * sources.query_stride..];
-            keys.fill_by_output(level, key_rows, (part(sources.keys, sources.stride), tokens));
+            keys.fill_by_output(level, key_rows, part(sources.keys, sources.stride), tokens);
             let stride = keys.padded();
             scores.resize(n * stride, 0.0);
             let rows = Factors { values: query_rows, part: part(0, sources.query_stride), rows: n };
             let target = Target { values: &mut scores[..n * stride], stride, store: Store::Replace };
-            keys.multiply(level, (rows, keys.whole()), None, target);
-            values.fill_by_input(key_rows, (part(sources.values, sources.stride), tokens));
+            keys.multiply(level, rows, keys.whole(), None, target);
+            values.fill_by_input(key_rows, part(sources.values, sources.stride), tokens);
             let answer_stride = values.padded();
             answers.resize(n * answer_stride, 0.0);
             sums.resize(n, 0.0);
@@ -117,7 +126,7 @@ pub(super) fn attend(
             }
             let rows = Factors { values: scores, part: Part { first: 0, width: tokens, stride }, rows: n };
             let target = Target { values: answers, stride: answer_stride, store: Store::Replace };
-            values.multiply(level, (rows, values.whole()), None, target);
+            values.multiply(level, rows, values.whole(), None, target);
             let rows = out.chunks_exact_mut(width).zip(answers.chunks_exact(answer_stride)).zip(&*sums);
             for ((row, answer), sum) in rows {
                 let row = &mut row[at * head..][..head];
@@ -135,12 +144,10 @@ mod tests {
     use super::*;
 
     /// The definition, in double precision.
-    fn naive(
-        (tokens, queries, heads, head): (usize, usize, usize, usize),
-        mask: Mask,
-        qkv: &[f32],
-    ) -> Vec<f64> {
-        let (width, mut out) = (heads * head, vec![]);
+    fn naive(shape: AttentionShape, mask: Mask, qkv: &[f32]) -> Vec<f64> {
+        let AttentionShape { tokens, queries, heads, head } = shape;
+        let width = heads * head;
+        let mut out = vec![];
         let at = |row: usize, part: usize, i: usize| f64::from(qkv[row * 3 * width + part * width + i]);
         for sequence in 0..qkv.len() / (3 * width * tokens) {
             for q in 0..queries {
@@ -165,13 +172,14 @@ mod tests {
         for (sequences, tokens, queries, heads, head) in
             [(1, 1, 1, 1, 4), (3, 5, 5, 2, 8), (2, 40, 40, 3, 12), (2, 33, 1, 2, 16), (1, 300, 300, 1, 8)]
         {
+            let shape = AttentionShape { tokens, queries, heads, head };
             let width = heads * head;
             let qkv: Vec<f32> =
                 (0..sequences * tokens * 3 * width).map(|i| 0.5 * stream.normal(i as u64)).collect();
             for mask in [Mask::None, Mask::Causal] {
-                let expected = naive((tokens, queries, heads, head), mask, &qkv);
+                let expected = naive(shape, mask, &qkv);
                 for level in Level::available() {
-                    let sources = Sources {
+                    let sources = AttentionInputs {
                         queries: &qkv,
                         query_stride: 3 * width,
                         shared: false,
@@ -180,9 +188,9 @@ mod tests {
                         keys: width,
                         values: 2 * width,
                     };
-                    let scratch = Spares::new(move || Scratch::new(level));
+                    let scratch = BufferPool::new(move || Scratch::new(level));
                     let mut out = vec![0.0; sequences * queries * width];
-                    attend(level, &scratch, (tokens, queries), (heads, head), mask, sources, &mut out);
+                    attend(level, &scratch, shape, mask, sources, &mut out);
                     for (found, expected) in out.iter().zip(&expected) {
                         assert!(
                             (f64::from(*found) - expected).abs() < 1e-5,

@@ -159,7 +159,8 @@ for_this_machine! {
         let (first, second) = row.split_at_mut(half);
         let (cosines, sines) = rotation.split_at(half);
         for i in 0..half {
-            let (a, b) = (first[i], second[i]);
+            let a = first[i];
+let b = second[i];
             first[i] = a * cosines[i] - b * sines[i];
             second[i] = b * cosines[i] + a * sines[i];
         }
@@ -214,7 +215,8 @@ mod tests {
     fn phi(x: f64) -> f64 {
         let z = x.abs() / std::f64::consts::SQRT_2;
         let erf = if z < 3.0 {
-            let (mut term, mut sum) = (z, z);
+            let mut term = z;
+            let mut sum = z;
             for n in 1..200 {
                 term *= -z * z / f64::from(n);
                 sum += term / f64::from(2 * n + 1);
@@ -274,7 +276,9 @@ mod tests {
             let row: Vec<f32> = (0..n).map(|i| ((i * 37) % 50) as f32 * 0.3 - 4.0).collect();
             let norm = Norm { weight: vec![1.5; n], bias: vec![0.25; n], eps: 1e-6 };
             let work = |level| {
-                let (mut soft, mut normal, mut sum) = (row.clone(), row.clone(), 0.0);
+                let mut soft = row.clone();
+                let mut normal = row.clone();
+                let mut sum = 0.0;
                 exponentials(level, &mut soft, &mut sum);
                 normalise(level, &mut normal, &norm);
                 (soft, sum, normal)

@@ -1,4 +1,7 @@
 //! Transformers on the CPU, with the threads of the current rayon pool.
+//!
+//! Linear layers (`product.rs`) and attention (`attention.rs`) are products of packed panels by the register tile of `tile.rs`;
+//! `functions.rs` has the functions of single rows.
 
 mod attention;
 mod functions;
@@ -14,13 +17,13 @@ use rayon::prelude::*;
 
 pub use self::product::PackedLinear;
 
-use self::attention::{AttentionScratch, Sources, attend, rotate_rows};
+use self::attention::{AttentionInputs, AttentionScratch, AttentionShape, attend, rotate_rows};
 use self::functions::{activate, add, gate, normalise, normalise_into, scale};
 use self::product::{DEPTH, Factors};
-use self::spares::Spares;
+use self::spares::BufferPool;
 use self::tile::{Store, TileShape};
 use super::config::{Mask, Mlp};
-use super::operations::{Attention, Between, BlockLayers, MlpLayers, Operations, block_by_block};
+use super::operations::{Attention, BlockBuffers, BlockLayers, MlpLayers, Operations, block_by_block};
 use super::tensors::{Linear, Norm};
 use crate::error::Result;
 
@@ -31,15 +34,15 @@ const BLOCK: usize = 168;
 #[derive(Clone)]
 pub struct Cpu {
     level: Level,
-    scratch: Arc<Spares<Scratch>>,
-    sequences: Arc<Spares<Sequence>>,
+    scratch: Arc<BufferPool<Scratch>>,
+    sequences: Arc<BufferPool<Sequence>>,
 }
 
 impl Default for Cpu {
     fn default() -> Cpu {
         let level = Level::current();
-        let scratch = Arc::new(Spares::new(move || Scratch::new(level)));
-        Cpu { level, scratch, sequences: Arc::new(Spares::new(Sequence::default)) }
+        let scratch = Arc::new(BufferPool::new(move || Scratch::new(level)));
+        Cpu { level, scratch, sequences: Arc::new(BufferPool::new(Sequence::default)) }
     }
 }
 
@@ -47,7 +50,7 @@ impl Default for Cpu {
 #[derive(Default)]
 struct Sequence {
     rows: Rows,
-    between: Between<Rows>,
+    between: BlockBuffers<Rows>,
 }
 
 /// Rows of numbers, without gaps.
@@ -62,14 +65,14 @@ impl Rows {
         self.values.len() / self.columns.max(1)
     }
 
-    /// Other rows of this size, whatever they hold.
+    /// Resizes to this shape; values are unspecified.
     fn resize(&mut self, rows: usize, columns: usize) {
         self.columns = columns;
         self.values.resize(rows * columns, 0.0);
     }
 }
 
-/// What one thread needs besides rows; kept, since memory that is new to a process is slow.
+/// The buffers of one thread, kept because fresh memory is slow.
 struct Scratch {
     normal: Vec<f32>,
     hidden: Vec<f32>,
@@ -120,14 +123,10 @@ impl Operations for Cpu {
         Ok(rows.values.clone())
     }
 
-    fn patches(
-        &mut self,
-        (height, width): (usize, usize),
-        pixels: &[u8],
-        patch: usize,
-        out: &mut Rows,
-    ) -> Result<()> {
-        let (rows, columns) = (height / patch, width / patch);
+    fn patches(&mut self, size: (usize, usize), pixels: &[u8], patch: usize, out: &mut Rows) -> Result<()> {
+        let (height, width) = size;
+        let rows = height / patch;
+        let columns = width / patch;
         let per_patch = 3 * patch * patch;
         out.resize(pixels.len() / (3 * height * width) * rows * columns, per_patch);
         out.values.par_chunks_mut((columns * per_patch).max(1)).enumerate().for_each(|(at, out)| {
@@ -144,7 +143,8 @@ impl Operations for Cpu {
     }
 
     fn sequences(&mut self, patches: &Rows, before: &Rows, positions: &Rows, out: &mut Rows) -> Result<()> {
-        let (level, width) = (self.level, patches.columns);
+        let level = self.level;
+        let width = patches.columns;
         let images = patches.len() / positions.len().max(1);
         let tokens = before.len() + positions.len();
         out.resize(images * tokens, width);
@@ -171,11 +171,14 @@ impl Operations for Cpu {
         rows: &Rows,
         out: &mut Rows,
     ) -> Result<()> {
-        let (level, block, scratch) = (self.level, rows_per_task(self.level, rows.len()), &self.scratch);
+        let level = self.level;
+        let block = rows_per_task(self.level, rows.len());
+        let scratch = &self.scratch;
         out.resize(rows.len(), linear.outputs());
         let outs = out.values.par_chunks_mut(block * linear.outputs()).with_max_len(1);
         outs.zip(rows.values.par_chunks(block * rows.columns)).for_each(|(out, rows)| {
-            let (mut scratch, inputs) = (scratch.take(), linear.inputs());
+            let mut scratch = scratch.take();
+            let inputs = linear.inputs();
             let rows = match norm {
                 None => rows,
                 Some(norm) => {
@@ -189,7 +192,8 @@ impl Operations for Cpu {
     }
 
     fn linear_add(&mut self, linear: &PackedLinear, rows: &Rows, out: &mut Rows) -> Result<()> {
-        let (level, block) = (self.level, rows_per_task(self.level, rows.len()));
+        let level = self.level;
+        let block = rows_per_task(self.level, rows.len());
         let outs = out.values.par_chunks_mut(block * linear.outputs()).with_max_len(1);
         outs.zip(rows.values.par_chunks(block * rows.columns)).for_each(|(out, rows)| {
             linear.apply(level, Factors::whole(rows, linear.inputs()), out, Store::Add);
@@ -198,8 +202,11 @@ impl Operations for Cpu {
     }
 
     fn mlp_add(&mut self, norm: &Norm, mlp: &MlpLayers<PackedLinear>, rows: &mut Rows) -> Result<()> {
-        let (level, block, scratch) = (self.level, rows_per_task(self.level, rows.len()), &self.scratch);
-        let (inputs, width) = (mlp.first.inputs(), mlp.second.inputs());
+        let level = self.level;
+        let block = rows_per_task(self.level, rows.len());
+        let scratch = &self.scratch;
+        let inputs = mlp.first.inputs();
+        let width = mlp.second.inputs();
         rows.values.par_chunks_mut(block * inputs).with_max_len(1).for_each(|rows| {
             let n = rows.len() / inputs;
             let mut scratch = scratch.take();
@@ -207,7 +214,7 @@ impl Operations for Cpu {
             normalise_rows(level, norm, rows, inputs, normal);
             let normal = Factors::whole(normal, inputs);
             match mlp.kind {
-                // As many of the numbers in between as one step of the second layer sums, while they are in the cache.
+                // As many hidden numbers as one step of the second layer sums, while they are in the cache.
                 Mlp::Plain(activation) => {
                     for from in (0..width).step_by(DEPTH) {
                         let some = from..(from + DEPTH).min(width);
@@ -231,30 +238,40 @@ impl Operations for Cpu {
 
     fn attention(&mut self, attention: &Attention<Rows>, qkv: &mut Rows, out: &mut Rows) -> Result<()> {
         let &Attention { tokens, queries, heads, mask, rotation } = attention;
-        let (stride, width) = (qkv.columns, qkv.columns / 3);
-        let head = width / heads;
+        let stride = qkv.columns;
+        let width = qkv.columns / 3;
+        let shape = AttentionShape { tokens, queries, heads, head: width / heads };
         if let Some(rotation) = rotation {
-            rotate_rows(self.level, (tokens, heads, head), &rotation.values, &mut qkv.values);
+            rotate_rows(self.level, shape, &rotation.values, &mut qkv.values);
         }
         out.resize(qkv.len() / tokens * queries, width);
         let rows = &qkv.values[..];
-        let (keys, values) = (width, 2 * width);
-        let sources =
-            Sources { queries: rows, query_stride: stride, shared: false, rows, stride, keys, values };
-        attend(self.level, &self.scratch, (tokens, queries), (heads, head), mask, sources, &mut out.values);
+        let keys = width;
+        let values = 2 * width;
+        let sources = AttentionInputs {
+            queries: rows,
+            query_stride: stride,
+            shared: false,
+            rows,
+            stride,
+            keys,
+            values,
+        };
+        attend(self.level, &self.scratch, shape, mask, sources, &mut out.values);
         Ok(())
     }
 
     fn attention_pool(
         &mut self,
-        (tokens, heads): (usize, usize),
+        tokens_and_heads: (usize, usize),
         query: &Rows,
         keys_values: &Rows,
         out: &mut Rows,
     ) -> Result<()> {
+        let (tokens, heads) = tokens_and_heads;
         let width = query.columns;
         out.resize(keys_values.len() / tokens, width);
-        let sources = Sources {
+        let sources = AttentionInputs {
             queries: &query.values,
             query_stride: width,
             shared: true,
@@ -263,15 +280,8 @@ impl Operations for Cpu {
             keys: 0,
             values: width,
         };
-        attend(
-            self.level,
-            &self.scratch,
-            (tokens, 1),
-            (heads, width / heads),
-            Mask::None,
-            sources,
-            &mut out.values,
-        );
+        let shape = AttentionShape { tokens, queries: 1, heads, head: width / heads };
+        attend(self.level, &self.scratch, shape, Mask::None, sources, &mut out.values);
         Ok(())
     }
 
@@ -285,7 +295,8 @@ impl Operations for Cpu {
     }
 
     fn mean_rows(&mut self, tokens: usize, skipped: usize, rows: &Rows, out: &mut Rows) -> Result<()> {
-        let (level, columns) = (self.level, rows.columns);
+        let level = self.level;
+        let columns = rows.columns;
         out.resize(rows.len() / tokens, columns);
         let sequences = rows.values.par_chunks(tokens * columns);
         out.values.par_chunks_mut(columns).zip(sequences).for_each(|(out, rows)| {
@@ -302,9 +313,10 @@ impl Operations for Cpu {
         blocks: &[BlockLayers<PackedLinear, Norm>],
         attention: &Attention<Rows>,
         rows: &mut Rows,
-        between: &mut Between<Rows>,
+        between: &mut BlockBuffers<Rows>,
     ) -> Result<()> {
-        let (columns, sequences) = (rows.columns, rows.len() / attention.tokens);
+        let columns = rows.columns;
+        let sequences = rows.len() / attention.tokens;
         if sequences < rayon::current_num_threads() {
             return block_by_block(self, blocks, attention, rows, between);
         }

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use labelsieve_numerics::level::Level;
 
-use super::tile::{MOST, Store, Tile, TileShape, compute};
-use super::transpose::transpose;
+use super::tile::{MAX_TILE, Store, Tile, TileShape, compute};
+use super::transpose::{StridedRows, transpose};
 use crate::cpu::numbers::Numbers;
 use crate::transformer::tensors::Linear;
 
@@ -70,7 +70,7 @@ impl<'a> Factors<'a> {
 
 /// Which part of a product is computed.
 #[derive(Clone)]
-pub(super) struct Share {
+pub(super) struct ProductBlock {
     /// Outputs, from a whole panel on.
     pub outputs: Range<usize>,
     /// Inputs; the rows have these alone.
@@ -85,14 +85,15 @@ pub(super) struct Target<'a> {
 }
 
 impl Panels {
-    /// None yet, for this level.
+    /// Empty panels for this level.
     pub fn empty(level: Level) -> Panels {
         Panels { inputs: 0, outputs: 0, shape: TileShape::of(level), values: Numbers::default() }
     }
 
     /// How many outputs there are with the zeros behind the last.
     pub fn padded(&self) -> usize {
-        let (whole, rest) = (self.outputs / self.shape.columns, self.outputs % self.shape.columns);
+        let whole = self.outputs / self.shape.columns;
+        let rest = self.outputs % self.shape.columns;
         let last = match rest {
             0 => 0,
             rest if rest <= self.shape.narrow => self.shape.narrow,
@@ -108,26 +109,29 @@ impl Panels {
 
     /// The panels with the first output and the width of each.
     fn panels_mut(&mut self) -> impl Iterator<Item = (usize, usize, &mut [f32])> {
-        let (inputs, columns, padded) = (self.inputs, self.shape.columns, self.padded());
+        let inputs = self.inputs;
+        let columns = self.shape.columns;
+        let padded = self.padded();
         let panels = self.values.chunks_mut((inputs * columns).max(1)).enumerate();
         panels.map(move |(p, panel)| (p * columns, columns.min(padded - p * columns), panel))
     }
 
     /// One row of inputs per output, as weights are stored.
-    pub fn fill_by_output(&mut self, level: Level, values: &[f32], (part, outputs): (Part, usize)) {
+    pub fn fill_by_output(&mut self, level: Level, values: &[f32], part: Part, outputs: usize) {
         self.resize(part.width, outputs);
         if outputs > 0 {
             assert!(part.row(values, outputs - 1).len() == part.width, "as many rows as outputs");
         }
         for (first, width, panel) in self.panels_mut() {
-            let rows = &values[part.first + first * part.stride..];
             let n = width.min(outputs - first);
-            transpose(level, (rows, part.stride), (n, part.width), (panel, width));
+            let values = &values[part.first + first * part.stride..];
+            let rows = StridedRows { values, stride: part.stride, n, depth: part.width };
+            transpose(level, rows, panel, width);
         }
     }
 
     /// One row of outputs per input.
-    pub fn fill_by_input(&mut self, values: &[f32], (part, inputs): (Part, usize)) {
+    pub fn fill_by_input(&mut self, values: &[f32], part: Part, inputs: usize) {
         self.resize(inputs, part.width);
         for (first, width, panel) in self.panels_mut() {
             for (input, place) in panel.chunks_exact_mut(width).enumerate() {
@@ -140,8 +144,8 @@ impl Panels {
     }
 
     /// All inputs and outputs.
-    pub fn whole(&self) -> Share {
-        Share { outputs: 0..self.outputs, inputs: 0..self.inputs }
+    pub fn whole(&self) -> ProductBlock {
+        ProductBlock { outputs: 0..self.outputs, inputs: 0..self.inputs }
     }
 
     /// Products of rows with a share of the panels, and the bias where there is one, which has zeros behind the last output. A
@@ -149,12 +153,14 @@ impl Panels {
     pub fn multiply(
         &self,
         level: Level,
-        (rows, share): (Factors, Share),
+        rows: Factors,
+        share: ProductBlock,
         bias: Option<&[f32]>,
         target: Target,
     ) {
-        let Share { outputs: wanted, inputs } = share;
-        let (shape, Part { first, stride, .. }) = (self.shape, rows.part);
+        let ProductBlock { outputs: wanted, inputs } = share;
+        let shape = self.shape;
+        let Part { first, stride, .. } = rows.part;
         let Target { values: out, stride: out_stride, store } = target;
         assert!(shape == TileShape::of(level), "packed for another level");
         assert!(wanted.start.is_multiple_of(shape.columns) && wanted.end <= self.outputs, "whole panels");
@@ -166,7 +172,7 @@ impl Panels {
         assert!(first + (rows.rows - 1) * stride + inputs.len() <= rows.values.len(), "as many rows");
         assert!((rows.rows - 1) * out_stride + wanted.len() <= out.len(), "as many rows out as in");
         assert!(wanted.len() <= out_stride, "rows out that do not overlap");
-        let mut edge = [0.0; MOST.rows * MOST.columns];
+        let mut edge = [0.0; MAX_TILE.rows * MAX_TILE.columns];
         for from in inputs.clone().step_by(DEPTH) {
             let depth = DEPTH.min(inputs.end - from);
             let is_first = from == inputs.start;
@@ -177,10 +183,10 @@ impl Panels {
                 let bias = bias.map_or(std::ptr::null(), |bias| bias[column..column + width].as_ptr());
                 let to = column - wanted.start;
                 let n_columns = width.min(wanted.end - column);
-                // While a panel is at work, its tiles ask for the next.
+                // The tiles of a panel prefetch the next panel.
                 let n_tiles = rows.rows.div_ceil(shape.rows);
-                let (ahead_step, next) =
-                    (width.div_ceil(n_tiles), panel.as_ptr().wrapping_add(self.inputs * width));
+                let ahead_step = width.div_ceil(n_tiles);
+                let next = panel.as_ptr().wrapping_add(self.inputs * width);
                 for row in (0..rows.rows).step_by(shape.rows) {
                     let n_rows = shape.rows.min(rows.rows - row);
                     let factors = &rows.values[first + row * stride + (from - inputs.start)..];
@@ -225,7 +231,7 @@ impl Panels {
 impl PackedLinear {
     pub(super) fn new(level: Level, linear: Linear) -> PackedLinear {
         let mut panels = Panels::empty(level);
-        panels.fill_by_output(level, &linear.weight, (Part::whole(linear.inputs), linear.outputs));
+        panels.fill_by_output(level, &linear.weight, Part::whole(linear.inputs), linear.outputs);
         let mut bias = linear.bias;
         bias.resize(panels.padded(), 0.0);
         PackedLinear { panels, bias }
@@ -242,14 +248,14 @@ impl PackedLinear {
     /// `out = linear(rows)` or `out += linear(rows)`, rows without gaps.
     pub(super) fn apply(&self, level: Level, rows: Factors, out: &mut [f32], store: Store) {
         let target = Target { values: out, stride: self.outputs(), store };
-        self.panels.multiply(level, (rows, self.panels.whole()), Some(&self.bias), target);
+        self.panels.multiply(level, rows, self.panels.whole(), Some(&self.bias), target);
     }
 
     /// Some outputs of `linear(rows)`, from a whole panel on, without gaps.
     pub(super) fn apply_some(&self, level: Level, rows: Factors, outputs: Range<usize>, out: &mut [f32]) {
         let target = Target { values: out, stride: outputs.len(), store: Store::Replace };
-        let share = Share { outputs, inputs: 0..self.inputs() };
-        self.panels.multiply(level, (rows, share), Some(&self.bias), target);
+        let share = ProductBlock { outputs, inputs: 0..self.inputs() };
+        self.panels.multiply(level, rows, share, Some(&self.bias), target);
     }
 
     /// Adds the part of `linear(rows)` that comes from some of the inputs, which is all that `rows` have; the bias comes with
@@ -257,7 +263,8 @@ impl PackedLinear {
     pub(super) fn add_from(&self, level: Level, rows: Factors, inputs: Range<usize>, out: &mut [f32]) {
         let bias = (inputs.start == 0).then_some(&self.bias[..]);
         let target = Target { values: out, stride: self.outputs(), store: Store::Add };
-        self.panels.multiply(level, (rows, Share { outputs: 0..self.outputs(), inputs }), bias, target);
+        let share = ProductBlock { outputs: 0..self.outputs(), inputs };
+        self.panels.multiply(level, rows, share, bias, target);
     }
 }
 
@@ -278,9 +285,11 @@ mod tests {
         {
             let linear =
                 Linear { inputs, outputs, weight: draw(0, inputs * outputs), bias: draw(1, outputs) };
-            let (rows, before) = (draw(2, n * inputs), draw(3, n * outputs));
+            let rows = draw(2, n * inputs);
+            let before = draw(3, n * outputs);
             let cell = |at: usize| {
-                let (row, output) = (at / outputs, at % outputs);
+                let row = at / outputs;
+                let output = at % outputs;
                 let products = (0..inputs).map(|i| {
                     f64::from(rows[row * inputs + i]) * f64::from(linear.weight[output * inputs + i])
                 });
@@ -315,7 +324,9 @@ mod tests {
         let draw = |label: u64, n: usize| -> Vec<f32> {
             (0..n).map(|i| stream.branch(label).normal(i as u64)).collect()
         };
-        let (n, inputs, outputs) = (17, 2 * DEPTH + 5, 80);
+        let n = 17;
+        let inputs = 2 * DEPTH + 5;
+        let outputs = 80;
         let linear = Linear { inputs, outputs, weight: draw(0, inputs * outputs), bias: draw(1, outputs) };
         let rows = draw(2, n * inputs);
         for level in Level::available() {

@@ -18,7 +18,7 @@ pub(super) struct TileShape {
 }
 
 /// The most rows and columns of any level.
-pub(super) const MOST: TileShape = TileShape { rows: 14, columns: 32, narrow: 16 };
+pub(super) const MAX_TILE: TileShape = TileShape { rows: 14, columns: 32, narrow: 16 };
 
 impl TileShape {
     pub fn of(level: Level) -> TileShape {
@@ -34,7 +34,7 @@ impl TileShape {
     }
 }
 
-/// What becomes of the sums of a tile.
+/// How the sums of a tile are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Store {
     /// They replace what is there.
@@ -59,7 +59,7 @@ pub(super) struct Tile {
     pub sums: *mut f32,
     pub stride: usize,
     pub store: Store,
-    /// What will be read next, wherever that is: a tile asks for `ahead_step` numbers of it with each of its steps.
+    /// The next data to read: each step of a tile prefetches `ahead_step` numbers of it.
     pub ahead: *const f32,
     pub ahead_step: usize,
 }

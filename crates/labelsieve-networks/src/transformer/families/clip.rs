@@ -1,17 +1,18 @@
 //! CLIP as `transformers` stores it: `get_image_features`, or the pooled output where a file has no projection.
 
-use super::settings::{BASE, Settings, Usual};
-use super::{Described, prefix};
+use super::settings::{BASE, FamilyDefaults, Settings};
+use super::{NetworkDescription, prefix};
 use crate::error::Result;
 use crate::transformer::config::{GridResize, Pooling, Positions, Vit};
 use crate::transformer::tensors::{LinearName, Tensors};
 use crate::transformer::weights::{BlockNames, Names, PatchLayout};
 
-pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Described> {
+pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<NetworkDescription> {
     let is_whole = config.has("vision_config");
     let vision = if is_whole { config.part("vision_config")? } else { config };
-    let (block, depth) = vision.block(Usual { activation: "quick_gelu", eps: 1e-5, ..BASE })?;
-    let (size, patch) = (vision.sides("image_size", 224)?, vision.patch(32)?);
+    let (block, depth) = vision.block(FamilyDefaults { activation: "quick_gelu", eps: 1e-5, ..BASE })?;
+    let size = vision.sides("image_size", 224)?;
+    let patch = vision.patch(32)?;
     let projection = LinearName::with_bias("visual_projection", false);
     let projection = Some(projection).filter(|name| tensors.shape(&name.weights[0]).is_some());
     let dim = match projection {
@@ -34,7 +35,7 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
     let grid = (size.0 / patch, size.1 / patch);
     let positions = Positions::Learned { grid, n_before: 1, resize: GridResize::Bicubic };
     let vit = Vit { size, patch, block, depth, positions, pooling: Pooling::First(1), dim };
-    Ok(Described { architecture: "clip".to_owned(), vit, names })
+    Ok(NetworkDescription { architecture: "clip".to_owned(), vit, names })
 }
 
 /// The names of a layer of CLIP and SigLIP, of image and text towers alike.

@@ -2,13 +2,13 @@
 //! (`pooler_output`).
 
 use super::settings::{BASE, Settings};
-use super::{Described, prefix};
+use super::{NetworkDescription, prefix};
 use crate::error::Result;
 use crate::transformer::config::{Activation, GridResize, Mlp, Pooling, Positions, Vit};
 use crate::transformer::tensors::{LinearName, Tensors};
 use crate::transformer::weights::{BlockNames, Names, PatchLayout};
 
-pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Described> {
+pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<NetworkDescription> {
     let architecture = config.word("model_type", "dinov2")?;
     let has_registers = architecture == "dinov2_with_registers";
     let (mut block, depth) = config.block(BASE)?;
@@ -17,7 +17,8 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
         block.mlp_width = (block.mlp_width * 2 / 3).next_multiple_of(8);
         block.mlp = Mlp::Gated(Activation::Silu);
     }
-    let (size, patch) = (config.sides("image_size", 224)?, config.patch(14)?);
+    let size = config.sides("image_size", 224)?;
+    let patch = config.patch(14)?;
     let prefixes = ["", "dinov2.", "dinov2_with_registers."];
     let at = prefix(tensors, &prefixes, "embeddings.cls_token");
     let mut tokens = vec![(format!("{at}embeddings.cls_token"), 1)];
@@ -25,7 +26,8 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
         let count = config.count_or_zero("num_register_tokens", 4)?;
         tokens.extend((count > 0).then(|| (format!("{at}embeddings.register_tokens"), count)));
     }
-    let (mlp, qkv_bias) = (block.mlp, config.flag("qkv_bias", true)?);
+    let mlp = block.mlp;
+    let qkv_bias = config.flag("qkv_bias", true)?;
     let names = Names {
         patch: LinearName::new(format!("{at}embeddings.patch_embeddings.projection")),
         patch_layout: PatchLayout::Convolution,
@@ -42,7 +44,7 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
     let grid = (size.0 / patch, size.1 / patch);
     let positions = Positions::Learned { grid, n_before: 1, resize };
     let vit = Vit { size, patch, block, depth, positions, pooling: Pooling::First(1), dim: block.width };
-    Ok(Described { architecture: architecture.to_owned(), vit, names })
+    Ok(NetworkDescription { architecture: architecture.to_owned(), vit, names })
 }
 
 fn layer_names(layer: &str, mlp: Mlp, qkv_bias: bool) -> BlockNames {

@@ -1,21 +1,22 @@
 //! DINOv3's vision transformers as `transformers` stores them: the class token behind the last normalisation
 //! (`pooler_output`).
 
-use super::settings::{BASE, Settings, Usual};
-use super::{Described, prefix};
+use super::settings::{BASE, FamilyDefaults, Settings};
+use super::{NetworkDescription, prefix};
 use crate::error::Result;
 use crate::transformer::config::{Mlp, Pooling, Positions, Vit};
 use crate::transformer::tensors::{LinearName, Tensors};
 use crate::transformer::weights::{BlockNames, Names, PatchLayout};
 
-pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Described> {
-    let usual = Usual { width: 384, heads: 6, mlp_width: 1536, eps: 1e-5, ..BASE };
+pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<NetworkDescription> {
+    let usual = FamilyDefaults { width: 384, heads: 6, mlp_width: 1536, eps: 1e-5, ..BASE };
     let (mut block, depth) = config.block(usual)?;
     if config.flag("use_gated_mlp", false)? {
         let (Mlp::Plain(activation) | Mlp::Gated(activation)) = block.mlp;
         block.mlp = Mlp::Gated(activation);
     }
-    let (size, patch) = (config.sides("image_size", 224)?, config.patch(16)?);
+    let size = config.sides("image_size", 224)?;
+    let patch = config.patch(16)?;
     let at = prefix(tensors, &["", "dinov3_vit.", "model."], "embeddings.cls_token");
     let layers = prefix(tensors, &["", "model."], &format!("{at}layer.0.norm1.weight"));
     let registers = config.count_or_zero("num_register_tokens", 0)?;
@@ -42,9 +43,10 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
         projection: None,
     };
     let theta = config.number("rope_theta", 100.0)? as f32;
-    let (positions, pooling) = (Positions::Rotary { theta }, Pooling::First(1));
+    let positions = Positions::Rotary { theta };
+    let pooling = Pooling::First(1);
     let vit = Vit { size, patch, block, depth, positions, pooling, dim: block.width };
-    Ok(Described { architecture: "dinov3_vit".to_owned(), vit, names })
+    Ok(NetworkDescription { architecture: "dinov3_vit".to_owned(), vit, names })
 }
 
 /// Which layers of a block have a bias.
@@ -59,7 +61,8 @@ struct Biases {
 
 fn layer_names(layer: &str, mlp: Mlp, biases: Biases) -> BlockNames {
     let linear = |name: &str, bias| LinearName::with_bias(format!("{layer}.{name}"), bias);
-    let (up, gate) = (linear("mlp.up_proj", biases.mlp), linear("mlp.gate_proj", biases.mlp));
+    let up = linear("mlp.up_proj", biases.mlp);
+    let gate = linear("mlp.gate_proj", biases.mlp);
     BlockNames {
         attention_norm: format!("{layer}.norm1"),
         qkv: LinearName::joined([

@@ -1,4 +1,4 @@
-//! The families of vision transformers, one file per way of naming things: from a configuration and the names of tensors to a
+//! The families of vision transformers, one file per naming scheme: from a configuration and the names of tensors to a
 //! [`Vit`] and its [`Names`].
 
 mod clip;
@@ -13,7 +13,7 @@ mod vit;
 
 use serde_json::Value;
 
-pub use self::text::{DescribedText, TEXT_ARCHITECTURES, describe_text};
+pub use self::text::{TEXT_ARCHITECTURES, TextDescription, describe_text};
 
 use self::settings::Settings;
 use super::config::{Positions, Vit};
@@ -22,12 +22,12 @@ use super::weights::Names;
 use crate::error::{Error, Result, Setting};
 
 /// A vision transformer as a folder describes it.
-pub struct Described {
+pub struct NetworkDescription {
     /// The name of its architecture, in the configuration's words.
     pub architecture: String,
-    /// What it is made of.
+    /// Its configuration.
     pub vit: Vit,
-    /// What its tensors are called.
+    /// The names of its tensors.
     pub names: Names,
 }
 
@@ -35,7 +35,7 @@ pub struct Described {
 pub const ARCHITECTURES: &str = "clip, siglip, siglip2, dinov2, dinov2_with_registers, dinov3_vit, vit, deit (`model_type`), \
     OpenCLIP's vision transformers (`model_cfg`), or timm's vit_*, deit_* and deit3_* (`architecture`)";
 
-/// Whose way of naming things a configuration follows.
+/// The family of a configuration.
 #[derive(Clone, Copy)]
 enum Family<'a> {
     Clip,
@@ -71,13 +71,13 @@ impl Family<'_> {
     }
 }
 
-/// Refuses a configuration of another architecture, by its name and before anything else of it is looked at.
+/// Rejects a configuration of an unsupported architecture, before anything else in it is read.
 pub fn check_architecture(config: &Value) -> Result<()> {
     Family::of(config).map(|_| ())
 }
 
-/// Finds out what a configuration means: `config.json` of `transformers` or timm, or `open_clip_config.json`.
-pub fn describe(config: &Value, tensors: &dyn Tensors) -> Result<Described> {
+/// Reads a configuration: `config.json` of `transformers` or timm, or `open_clip_config.json`.
+pub fn describe(config: &Value, tensors: &dyn Tensors) -> Result<NetworkDescription> {
     let settings = Settings(config);
     let described = match Family::of(config)? {
         Family::Clip => clip::describe(settings, tensors),
@@ -92,7 +92,7 @@ pub fn describe(config: &Value, tensors: &dyn Tensors) -> Result<Described> {
     Ok(described)
 }
 
-/// What holds in every family.
+/// Checks that apply to every family.
 fn check(vit: &Vit) -> Result<()> {
     let wrong = |what: &str, expected: String, found: String| {
         Err(Error::Shape { what: format!("{what} in the configuration"), expected, found })
@@ -110,7 +110,7 @@ fn check(vit: &Vit) -> Result<()> {
     Ok(())
 }
 
-/// An architecture that is none of ours.
+/// The error for an unsupported architecture.
 fn unknown(found: &str) -> Error {
     Error::Setting {
         name: Setting::Architecture,

@@ -1,15 +1,16 @@
 //! OpenCLIP's own files (`open_clip_config.json`): `encode_image`.
 
 use super::settings::{Settings, check_heads, wrong};
-use super::{Described, timm};
+use super::{NetworkDescription, timm};
 use crate::error::Result;
 use crate::transformer::config::{Activation, BlockShape, GridResize, Mlp, Pooling, Positions, Vit};
 use crate::transformer::tensors::{LinearName, Tensors};
 use crate::transformer::weights::{BlockNames, Names, PatchLayout};
 
-pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Described> {
+pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<NetworkDescription> {
     let model = config.part("model_cfg")?;
-    let (vision, dim) = (model.part("vision_cfg")?, model.count("embed_dim", 512)?);
+    let vision = model.part("vision_cfg")?;
+    let dim = model.count("embed_dim", 512)?;
     if vision.has("timm_model_name") {
         return trunk(vision, dim, tensors);
     }
@@ -18,7 +19,7 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
         return Err(wrong("attentional_pool", "no attentional pooler (CoCa)", pooler));
     }
     if let Some(layers) = vision.0.get("layers").filter(|layers| layers.is_array()) {
-        return Err(wrong("layers", "a number of layers: a vision transformer, no ResNet", layers));
+        return Err(wrong("layers", "a number of layers: a vision transformer, not a ResNet", layers));
     }
     let width = vision.count("width", 768)?;
     let block = BlockShape {
@@ -29,7 +30,8 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
         eps: vision.part("norm_kwargs")?.number("eps", 1e-5)? as f32,
     };
     check_heads(&block)?;
-    let (size, patch) = (vision.sides("image_size", 224)?, vision.patch(16)?);
+    let size = vision.sides("image_size", 224)?;
+    let patch = vision.patch(16)?;
     let pooling = match vision.word("pool_type", "tok")? {
         "tok" => Pooling::First(1),
         "avg" => Pooling::Mean,
@@ -60,7 +62,7 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
     let positions = Positions::Learned { grid, n_before: 1, resize: GridResize::BicubicAntialias };
     let depth = vision.count("layers", 12)?;
     let vit = Vit { size, patch, block, depth, positions, pooling, dim };
-    Ok(Described { architecture: "open_clip".to_owned(), vit, names })
+    Ok(NetworkDescription { architecture: "open_clip".to_owned(), vit, names })
 }
 
 /// The activation of a tower, `part` of the model.
@@ -96,13 +98,13 @@ pub(super) fn block_names(block: &str, has_scale: bool) -> BlockNames {
     }
 }
 
-/// A network of timm inside OpenCLIP: its own head, a linear layer behind it, or nothing is the projection. What is not said is
-/// OpenCLIP's default.
-fn trunk(vision: Settings, dim: usize, tensors: &dyn Tensors) -> Result<Described> {
+/// A network of timm inside OpenCLIP: the projection is its own head, a linear layer after it, or absent. Missing settings have
+/// OpenCLIP's defaults.
+fn trunk(vision: Settings, dim: usize, tensors: &dyn Tensors) -> Result<NetworkDescription> {
     let name = vision.word("timm_model_name", "")?;
     let pool = Some(vision.word("timm_pool", "avg")?).filter(|pool| !pool.is_empty());
     let size = vision.sides("image_size", 224)?;
-    let mut described = timm::describe_trunk(name, "visual.trunk.", (size, pool), tensors)?;
+    let mut described = timm::describe_trunk(name, "visual.trunk.", size, pool, tensors)?;
     described.names.projection = match vision.word("timm_proj", "linear")? {
         "none" => None,
         "" => Some(LinearName::new("visual.trunk.head")),

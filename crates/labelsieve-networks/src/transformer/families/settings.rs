@@ -13,9 +13,9 @@ pub(super) struct Settings<'a>(pub &'a Value);
 static NOTHING: Value = Value::Null;
 
 /// Widths, layers and tokens of any reasonable network, with much to spare. Larger numbers are typos, and would overflow.
-const LARGEST_COUNT: usize = 1 << 20;
+const MAX_COUNT: usize = 1 << 20;
 /// The same for pixels along a side.
-const LARGEST_SIDE: usize = 1 << 14;
+const MAX_SIDE: usize = 1 << 14;
 
 impl<'a> Settings<'a> {
     /// A part of it; empty where it has none.
@@ -38,8 +38,8 @@ impl<'a> Settings<'a> {
     /// A positive integer that fits any reasonable network.
     pub fn count(self, name: &str, usual: usize) -> Result<usize> {
         let Some(value) = self.known(name) else { return Ok(usual) };
-        let count = value.as_u64().map(|n| n as usize).filter(|n| (1..=LARGEST_COUNT).contains(n));
-        count.ok_or_else(|| wrong(name, &format!("an integer from 1 to {LARGEST_COUNT}"), value))
+        let count = value.as_u64().map(|n| n as usize).filter(|n| (1..=MAX_COUNT).contains(n));
+        count.ok_or_else(|| wrong(name, &format!("an integer from 1 to {MAX_COUNT}"), value))
     }
 
     pub fn count_or_zero(self, name: &str, usual: usize) -> Result<usize> {
@@ -58,12 +58,11 @@ impl<'a> Settings<'a> {
     /// `mlp_ratio` times a width.
     pub fn mlp_width(self, width: usize) -> Result<usize> {
         let mlp_width = width as f64 * self.number("mlp_ratio", 4.0)?;
-        match (1.0..=LARGEST_COUNT as f64).contains(&mlp_width) {
-            true => Ok(mlp_width as usize),
-            false => {
-                let expected = format!("a ratio for 1 to {LARGEST_COUNT} numbers, with a width of {width}");
-                Err(wrong("mlp_ratio", &expected, self.0.get("mlp_ratio").unwrap_or(&NOTHING)))
-            }
+        if (1.0..=MAX_COUNT as f64).contains(&mlp_width) {
+            Ok(mlp_width as usize)
+        } else {
+            let expected = format!("a ratio for 1 to {MAX_COUNT} numbers, with a width of {width}");
+            Err(wrong("mlp_ratio", &expected, self.0.get("mlp_ratio").unwrap_or(&NOTHING)))
         }
     }
 
@@ -87,7 +86,7 @@ impl<'a> Settings<'a> {
                     Some(_) => None,
                     None => side(value).map(|n| (n, n)),
                 };
-                let expected = format!("one side, or height and width, from 1 to {LARGEST_SIDE}");
+                let expected = format!("one side, or height and width, from 1 to {MAX_SIDE}");
                 both.ok_or_else(|| wrong(name, &expected, value))
             }
         }
@@ -114,8 +113,8 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// What blocks look like, in the words of `transformers`.
-    pub fn block(self, usual: Usual<'a>) -> Result<(BlockShape, usize)> {
+    /// The shape of blocks, by the settings of `transformers`.
+    pub fn block(self, usual: FamilyDefaults<'a>) -> Result<(BlockShape, usize)> {
         let block = BlockShape {
             width: self.count("hidden_size", usual.width)?,
             heads: self.count("num_attention_heads", usual.heads)?,
@@ -128,8 +127,8 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// What a family's configurations leave out.
-pub(super) struct Usual<'a> {
+/// The defaults of a family.
+pub(super) struct FamilyDefaults<'a> {
     pub width: usize,
     pub heads: usize,
     pub mlp_width: usize,
@@ -139,15 +138,15 @@ pub(super) struct Usual<'a> {
 }
 
 /// The values of a base network.
-pub(super) const BASE: Usual<'static> =
-    Usual { width: 768, heads: 12, mlp_width: 3072, depth: 12, activation: "gelu", eps: 1e-6 };
+pub(super) const BASE: FamilyDefaults<'static> =
+    FamilyDefaults { width: 768, heads: 12, mlp_width: 3072, depth: 12, activation: "gelu", eps: 1e-6 };
 
 /// Pixels along a side.
 pub(super) fn side(value: &Value) -> Option<usize> {
-    value.as_u64().map(|n| n as usize).filter(|n| (1..=LARGEST_SIDE).contains(n))
+    value.as_u64().map(|n| n as usize).filter(|n| (1..=MAX_SIDE).contains(n))
 }
 
-/// Refuses heads that do not divide the width.
+/// Checks that the number of heads divides the width.
 pub(super) fn check_heads(block: &BlockShape) -> Result<()> {
     if block.width.is_multiple_of(block.heads) {
         return Ok(());

@@ -4,28 +4,27 @@
 //! a square of as many patches as they have positions.
 
 use super::clip::encoder_layer;
-use super::settings::{BASE, Settings, Usual, wrong};
-use super::{Described, prefix};
+use super::settings::{BASE, FamilyDefaults, Settings, wrong};
+use super::{NetworkDescription, prefix};
 use crate::error::Result;
 use crate::transformer::config::{GridResize, Pooling, Positions, Vit};
 use crate::transformer::tensors::{LinearName, Tensors};
 use crate::transformer::weights::{Names, PatchLayout, PoolNames};
 
-pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Described> {
+pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<NetworkDescription> {
     let vision = if config.has("vision_config") { config.part("vision_config")? } else { config };
     if !vision.flag("vision_use_head", true)? {
         let found = vision.0.get("vision_use_head").cloned().unwrap_or_default();
-        return Err(wrong("vision_use_head", "true: there is no pooled feature without it", &found));
+        return Err(wrong("vision_use_head", "true: the pooled feature needs it", &found));
     }
     let is_flexible = config.word("model_type", "")?.starts_with("siglip2");
-    let (block, depth) = vision.block(Usual { activation: "gelu_pytorch_tanh", ..BASE })?;
+    let (block, depth) = vision.block(FamilyDefaults { activation: "gelu_pytorch_tanh", ..BASE })?;
     let patch = vision.patch(16)?;
-    let (size, resize, patch_layout) = match is_flexible {
-        true => {
-            let side = vision.count("num_patches", 256)?.isqrt() * patch;
-            ((side, side), GridResize::BilinearAntialias, PatchLayout::Rows)
-        }
-        false => (vision.sides("image_size", 224)?, GridResize::Bicubic, PatchLayout::Convolution),
+    let (size, resize, patch_layout) = if is_flexible {
+        let side = vision.count("num_patches", 256)?.isqrt() * patch;
+        ((side, side), GridResize::BilinearAntialias, PatchLayout::Rows)
+    } else {
+        (vision.sides("image_size", 224)?, GridResize::Bicubic, PatchLayout::Convolution)
     };
     let at = prefix(tensors, &["vision_model.", ""], "embeddings.patch_embedding.weight");
     let linear = |name: &str| LinearName::new(format!("{at}{name}"));
@@ -56,5 +55,5 @@ pub(super) fn describe(config: Settings, tensors: &dyn Tensors) -> Result<Descri
     let positions = Positions::Learned { grid, n_before: 0, resize };
     let vit = Vit { size, patch, block, depth, positions, pooling: Pooling::Attention, dim: block.width };
     let architecture = if is_flexible { "siglip2" } else { "siglip" };
-    Ok(Described { architecture: architecture.to_owned(), vit, names })
+    Ok(NetworkDescription { architecture: architecture.to_owned(), vit, names })
 }

@@ -5,19 +5,19 @@ use serde_json::Value;
 use super::clip::encoder_layer;
 use super::open_clip::{activation, block_names};
 use super::prefix;
-use super::settings::{BASE, Settings, Usual, check_heads, wrong};
+use super::settings::{BASE, FamilyDefaults, Settings, check_heads, wrong};
 use crate::error::{Error, Result, Setting};
 use crate::transformer::config::{BlockShape, Mask, Mlp};
 use crate::transformer::tensors::{LinearName, Tensors};
 use crate::transformer::text::{Text, TextNames, TextPooling};
 
 /// A text tower as a folder describes it.
-pub struct DescribedText {
+pub struct TextDescription {
     /// The name of its architecture.
     pub architecture: &'static str,
-    /// What it is made of.
+    /// Its configuration.
     pub text: Text,
-    /// What its tensors are called.
+    /// The names of its tensors.
     pub names: TextNames,
 }
 
@@ -25,8 +25,8 @@ pub struct DescribedText {
 pub const TEXT_ARCHITECTURES: &str =
     "clip, siglip or siglip2 (`model_type`), or OpenCLIP's own text towers (`model_cfg`)";
 
-/// Finds out what a configuration means: `config.json` of `transformers`, or `open_clip_config.json`.
-pub fn describe_text(config: &Value, tensors: &dyn Tensors) -> Result<DescribedText> {
+/// Reads a configuration: `config.json` of `transformers`, or `open_clip_config.json`.
+pub fn describe_text(config: &Value, tensors: &dyn Tensors) -> Result<TextDescription> {
     let settings = Settings(config);
     if config.get("model_cfg").is_some() {
         return open_clip(settings, tensors);
@@ -39,7 +39,7 @@ pub fn describe_text(config: &Value, tensors: &dyn Tensors) -> Result<DescribedT
     }
 }
 
-/// An architecture without a text tower of ours.
+/// The error for an architecture without a supported text tower.
 fn unknown_text(found: &str) -> Error {
     Error::Setting {
         name: Setting::Architecture,
@@ -49,18 +49,24 @@ fn unknown_text(found: &str) -> Error {
 }
 
 /// `get_text_features` of CLIP.
-fn clip(config: Settings, tensors: &dyn Tensors) -> Result<DescribedText> {
+fn clip(config: Settings, tensors: &dyn Tensors) -> Result<TextDescription> {
     let text = config.part("text_config")?;
-    let usual =
-        Usual { width: 512, heads: 8, mlp_width: 2048, depth: 12, activation: "quick_gelu", eps: 1e-5 };
+    let usual = FamilyDefaults {
+        width: 512,
+        heads: 8,
+        mlp_width: 2048,
+        depth: 12,
+        activation: "quick_gelu",
+        eps: 1e-5,
+    };
     let (block, depth) = text.block(usual)?;
-    // Files from before 2023 say 2, which is no end of a text in CLIP's vocabulary.
+    // Files from before 2023 say 2, which is not the end of a text in CLIP's vocabulary.
     let pooling = match text.count_or_zero("eos_token_id", 49_407)? {
         2 => TextPooling::Largest,
         end => TextPooling::First(end as u32),
     };
     let at = prefix(tensors, &["text_model.", ""], "embeddings.token_embedding.weight");
-    Ok(DescribedText {
+    Ok(TextDescription {
         architecture: "clip",
         text: Text {
             block,
@@ -79,10 +85,10 @@ fn clip(config: Settings, tensors: &dyn Tensors) -> Result<DescribedText> {
 }
 
 /// `get_text_features` of SigLIP and SigLIP 2, which is the pooled output.
-fn siglip(config: Settings) -> Result<DescribedText> {
+fn siglip(config: Settings) -> Result<TextDescription> {
     let text = config.part("text_config")?;
-    let (block, depth) = text.block(Usual { activation: "gelu_pytorch_tanh", ..BASE })?;
-    Ok(DescribedText {
+    let (block, depth) = text.block(FamilyDefaults { activation: "gelu_pytorch_tanh", ..BASE })?;
+    Ok(TextDescription {
         architecture: "siglip",
         text: Text {
             block,
@@ -100,7 +106,7 @@ fn siglip(config: Settings) -> Result<DescribedText> {
     })
 }
 
-/// What `transformers` calls the parts, without the last layer.
+/// The tensor names of `transformers`, without the last layer.
 fn transformers_names(at: &'static str) -> TextNames {
     TextNames {
         tokens: format!("{at}embeddings.token_embedding.weight"),
@@ -112,7 +118,7 @@ fn transformers_names(at: &'static str) -> TextNames {
 }
 
 /// `encode_text` of OpenCLIP's own towers.
-fn open_clip(config: Settings, tensors: &dyn Tensors) -> Result<DescribedText> {
+fn open_clip(config: Settings, tensors: &dyn Tensors) -> Result<TextDescription> {
     let model = config.part("model_cfg")?;
     let text = model.part("text_cfg")?;
     for (name, expected) in [
@@ -138,7 +144,7 @@ fn open_clip(config: Settings, tensors: &dyn Tensors) -> Result<DescribedText> {
     check_heads(&block)?;
     let at = prefix(tensors, &["", "text."], "token_embedding.weight");
     let has_scale = text.has("ls_init_value");
-    Ok(DescribedText {
+    Ok(TextDescription {
         architecture: "open_clip",
         text: Text {
             block,

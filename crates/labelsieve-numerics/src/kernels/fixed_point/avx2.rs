@@ -1,5 +1,5 @@
-//! By AVX2, which multiplies pairs and adds them up in two instructions, or with VNNI in one: 4 rows × 24 columns at a time fill
-//! 12 of the 16 vector registers.
+//! The AVX2 kernels: pairs are multiplied and added in two instructions, or in one with VNNI. The sums of 4 rows × 24 columns
+//! fill 12 of the 16 vector registers.
 
 use std::arch::x86_64::*;
 
@@ -17,7 +17,7 @@ macro_rules! kernel {
         /// See [`super::Multiply`].
         ///
         /// # Safety
-        /// As there; needs the instructions of this module.
+        /// See [`super::Multiply`]; needs the instructions of this module.
         #[target_feature(enable = $features)]
         pub unsafe fn multiply(
             rows: &[u32],

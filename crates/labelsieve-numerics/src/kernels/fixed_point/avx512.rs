@@ -1,4 +1,4 @@
-//! By AVX-512 VNNI: 8 rows × 48 columns fill 24 of the 32 vector registers.
+//! The AVX-512 VNNI kernel: the sums of 8 rows × 48 columns fill 24 of the 32 vector registers.
 
 use std::arch::x86_64::*;
 
@@ -7,7 +7,7 @@ use super::{GROUP, GROUPS, Masks, ROW_STEP, ROWS, Sums};
 /// See [`super::Multiply`].
 ///
 /// # Safety
-/// As there; needs AVX-512 F and VNNI.
+/// See [`super::Multiply`]; needs AVX-512 F and VNNI.
 #[target_feature(enable = "avx512f,avx512vnni")]
 pub unsafe fn multiply(
     rows: &[u32],

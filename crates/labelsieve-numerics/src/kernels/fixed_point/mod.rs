@@ -1,7 +1,7 @@
 //! A screen in 16-bit integers: the same products at twice the speed, with a measured error.
 //!
 //! Numbers of a unit row lie in [-1, 1] and become whole multiples of 1/32767. One instruction multiplies pairs of them and
-//! sums in 32 bits, exactly: no partial sum can pass 32767², by Cauchy and Schwarz. How far a score may be off is known before
+//! sums in 32 bits, exactly: no partial sum can pass 32767², by Cauchy and Schwarz. The error of a score is bounded before
 //! the first product: rounding moves row i by eᵢ = ‖vᵢ − v̂ᵢ‖, and |a·b − â·b̂| ≤ ‖a‖·‖b − b̂‖ + ‖a − â‖·‖b̂‖. Sixteen-bit
 //! floats are as fast but eight times less exact, and every doubtful pair costs an inner product later.
 
@@ -13,7 +13,7 @@ mod avx512;
 use rayon::prelude::*;
 
 use super::for_this_machine;
-use super::screen::{Hit, ROW_STEP, RowSlice, Tile, rounding_bound};
+use super::screen::{Corner, Hit, ROW_STEP, RowSlice, Tile, rounding_bound};
 use crate::level::Level;
 
 /// Rows in groups of 16: for each pair of columns, the 16 rows' two numbers, so that one load brings a vector of rows
@@ -30,7 +30,7 @@ const GROUP: usize = 16;
 const GROUPS: usize = ROW_STEP / GROUP;
 /// Rows of one register tile.
 const ROWS: usize = 8;
-/// What stands for 1.
+/// The fixed-point form of 1.
 const ONE: f32 = 32767.0;
 
 /// The sums of one register tile.
@@ -41,7 +41,7 @@ type Masks = [[u16; GROUPS]; ROWS];
 /// Multiplies 8 rows with 48 columns. Writes the vectors of sums that have a bit in the masks; the others are left as they are.
 ///
 /// # Safety
-/// The machine has the instructions; `columns` holds three groups of `depth` × 16 words, `rows` one, of which the words
+/// The machine must have the instructions; `columns` holds three groups of `depth` × 16 words, `rows` one, of which the words
 /// 0..8 of each 16 are read.
 type Multiply = unsafe fn(
     rows: &[u32],
@@ -95,7 +95,7 @@ impl FixedPointScreen {
                 // `depth` vectors; `rows` starts at most 8 words into a group of them, and 8 words are read from each.
                 let found =
                     unsafe { (self.multiply)(rows, columns, self.depth, row_floor, column_floor, &mut sums) };
-                collect_hits(&found, &sums, (i, n), (j, m), hits);
+                collect_hits(&found, &sums, Corner { row: i, column: j }, n, m, hits);
             }
         }
     }
@@ -118,17 +118,17 @@ fn kernel(level: Level) -> Option<Multiply> {
     }
 }
 
-/// None: other machines multiply floats as fast.
+/// Always none: other machines multiply floats as fast.
 #[cfg(not(target_arch = "x86_64"))]
 fn kernel(_level: Level) -> Option<Multiply> {
     None
 }
 
-/// Floors as sums, rounded up, in blocks of N; behind the last one, a floor that no sum reaches.
+/// Floors in fixed point, rounded up, in blocks of N; padded with a floor that no sum reaches.
 fn whole_floors<const N: usize>(floors: &[f32]) -> Vec<[i32; N]> {
     let whole = |floor: f32| {
         let exact = f64::from(floor) * f64::from(ONE) * f64::from(ONE);
-        let cut = exact as i32; // infinities become the largest numbers
+        let cut = exact as i32; // saturates at infinities
         if f64::from(cut) < exact { cut.saturating_add(1) } else { cut }
     };
     let block = |floors: &[f32]| {
@@ -139,7 +139,7 @@ fn whole_floors<const N: usize>(floors: &[f32]) -> Vec<[i32; N]> {
     floors.chunks(N).map(block).collect()
 }
 
-/// Packs up to 16 rows and returns how far rounding moved the one it moved most.
+/// Packs up to 16 rows and returns the largest distance by which rounding moved one.
 fn pack_group(level: Level, rows: RowSlice, first_row: usize, words: &mut [u32]) -> f32 {
     let mut largest_move = 0f64;
     let mut packed = vec![0u32; rows.dim.next_multiple_of(GROUP) / 2];
@@ -153,7 +153,7 @@ fn pack_group(level: Level, rows: RowSlice, first_row: usize, words: &mut [u32])
 }
 
 for_this_machine! {
-/// Rounds a row, two numbers a word, and adds to `square` the squared distance that this moved it, in units of 1/32767.
+/// Rounds a row to two numbers per word and adds the squared distance to the exact row to `square`, in units of 1/32767.
 fn pack_row(row: &[f32], words: &mut [u32], square: &mut f64) {
     let mut squares = [0f64; GROUP];
     let mut pack = |values: &[f32; GROUP], words: &mut [u32; GROUP / 2]| {
@@ -180,22 +180,23 @@ fn pack_row(row: &[f32], words: &mut [u32], square: &mut f64) {
 }
 }
 
-/// Turns the masks of one register tile, at row `i` and column `j` with `n` × `m` real pairs, into hits.
+/// Turns the masks of one register tile into hits; pairs beyond `n_rows` × `n_columns` are padding.
 fn collect_hits(
     found: &Masks,
     sums: &Sums,
-    (i, n): (usize, usize),
-    (j, m): (usize, usize),
+    corner: Corner,
+    n_rows: usize,
+    n_columns: usize,
     hits: &mut Vec<Hit>,
 ) {
-    for (a, (masks, sums)) in found.iter().zip(sums).take(n).enumerate() {
+    for (a, (masks, sums)) in found.iter().zip(sums).take(n_rows).enumerate() {
         for (g, &mask) in masks.iter().enumerate() {
             let mut mask = mask;
             while mask != 0 {
                 let b = g * GROUP + mask.trailing_zeros() as usize;
-                if b < m {
+                if b < n_columns {
                     let score = sums[b] as f32 * (1.0 / (ONE * ONE));
-                    hits.push(Hit { i: (i + a) as u32, j: (j + b) as u32, score });
+                    hits.push(Hit { i: (corner.row + a) as u32, j: (corner.column + b) as u32, score });
                 }
                 mask &= mask - 1;
             }
@@ -216,7 +217,8 @@ mod tests {
         for dim in [1, 2, 15, 16, 17, 37, 512] {
             let row: Vec<f32> = (0..dim).map(|i| 2.0 * stream.uniform(i) - 1.0).collect();
             for level in Level::available() {
-                let (mut words, mut square) = (vec![0; row.len().next_multiple_of(GROUP) / 2], 0.0);
+                let mut words = vec![0; row.len().next_multiple_of(GROUP) / 2];
+                let mut square = 0.0;
                 pack_row(level, &row, &mut words, &mut square);
                 let whole = words.iter().flat_map(|&word| [word as u16 as i16, (word >> 16) as u16 as i16]);
                 let moved: Vec<f64> = (whole.clone().zip(&row))
@@ -233,7 +235,8 @@ mod tests {
     /// A machine with VNNI would never run the kernel for those without it.
     #[test]
     fn avx2_finds_the_same_without_vnni() {
-        let (n, dim) = (100, 37);
+        let n = 100;
+        let dim = 37;
         let stream = Stream::new(3);
         let rows: Vec<f32> = (0..n * dim).map(|i| stream.normal(i as u64)).collect();
         let (unit, _) = unit_rows(&rows, dim, |row| dot(row, row).sqrt());

@@ -55,7 +55,7 @@ def _run(command: str, options: dict[str, Any], quiet: bool) -> dict[str, Any]:
         shared["storage_options"] = _storage_options(shared["storage_options"])
     progress = not quiet and sys.stderr is not None and sys.stderr.isatty()
     settings = commands.Settings(progress=progress, **shared)
-    if command in ("clean", "train"):
+    if command in ("score", "train"):
         options = {"clean": None, **options}
     if command == "embed":
         options = {"model": None, **options}
@@ -76,7 +76,7 @@ def _storage_options(text: str) -> dict[str, Any]:
 def _tell(command: str, summary: dict[str, Any], output: str) -> None:
     from ._summary import slowest_bins
 
-    if command == "clean":
+    if command == "score":
         n, classes, mean = (summary[name] for name in ("n_candidates", "n_classes", "mean_relevance"))
         _say(f"{n:,} candidates of {classes:,} classes, mean relevance {mean:.2f}; written to `{output}`")
         _say(f"the slowest of {len(summary['bins'])} bins:\n{slowest_bins(summary['bins'])}")

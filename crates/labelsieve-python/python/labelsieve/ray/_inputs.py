@@ -9,8 +9,8 @@ from typing import Any, Optional
 from .._files import Path
 from ._storage import Storage, all_identities, basename, ending, is_local, join, normalized, without_ending
 
-#: Inputs of ``clean`` besides the noisy examples: every bin reads them whole.
-CLEAN_INPUTS = ("clean", "class_text", "decisions", "base", "clean_labels")
+#: Inputs of ``score`` besides the pool: every bin reads them whole.
+SCORE_INPUTS = ("clean", "class_text", "decisions", "base", "clean_labels")
 
 
 def normalized_paths(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

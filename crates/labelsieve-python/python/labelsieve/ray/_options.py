@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional, Union, get_args
 
 from .. import _jobs
-from .._choice import ClassifierName, DiffusedLabels, Method, Rule, StoredAs, TextFormat
+from .._choice import ClassifierName, Method, Rule, StoredAs, TextFormat
 
 Kind = Union[type, tuple[str, ...], Callable[[str], Any]]
 
@@ -59,7 +59,7 @@ SEVERAL = ("text", "images", "guard_features", "where")
 _POOLS = [
     Option("class_text", "FILE", "class texts from `labelsieve embed-text`: one more clean example of each class"),
     Option("clean_labels", "FILE", "classes of the clean examples, for .npy: integers in .npy, or text with one per line"),
-    Option("noisy_labels", "FILE", "labels of the noisy examples, for .npy"),
+    Option("pool_labels", "FILE", "labels of the candidates, for .npy"),
     Option("allow_mixed", None, "accept features of different networks in one run", bool),
 ]
 _COLUMNS = [
@@ -70,7 +70,7 @@ _COLUMNS = [
 _DEVICE = Option("device", "DEVICE", "device: auto, cpu, cuda or cuda:1; auto is the GPU with --num-gpus, else the CPU")
 _SEED = Option("seed", "N", "random seed; the same seed gives the same result", int)
 _CLEAN = Option("clean", "FILE", "clean examples with their classes: .npz, .npy, .parquet or a clip-retrieval folder")
-_NOISY = Option("noisy", "FILE", "noisy examples, in the same formats")
+_POOL = Option("pool", "FILE", "candidates, in the same formats")
 
 COMMANDS = {
     "match": Command(
@@ -125,15 +125,15 @@ COMMANDS = {
         ],
         [],
     ),
-    "clean": Command(
+    "score": Command(
         "score the relevance of every candidate to its class: a task for each bin of classes",
-        _jobs.clean_files,
-        [_NOISY, Option("output", "FILE", "output file, .parquet or .csv, with one row per example and class")],
+        _jobs.score_files,
+        [_POOL, Option("output", "FILE", "output file, .parquet or .csv, with one row per example and class")],
         [
             _CLEAN,
             *_POOLS,
             *_COLUMNS,
-            Option("candidates", "FILE", "candidates of each class, from `match` [default: the labels of the noisy examples]"),
+            Option("candidates", "FILE", "candidates of each class, from `match` [default: the labels of the pool]"),
             Option("base", "FILE", "base classes to compare candidates with"),
             Option("decisions", "FILE", "decisions about candidates"),
             Option("method", "METHOD", "method for scoring relevance", get_args(Method)),
@@ -152,8 +152,8 @@ COMMANDS = {
         "train a classifier with every candidate weighted by its relevance, in one task",
         _jobs.train_files,
         [
-            _NOISY,
-            Option("relevance", "FILE", "relevance file from `clean`"),
+            _POOL,
+            Option("relevance", "FILE", "relevance file from `score`"),
             Option("output", "FILE", "output file (.safetensors)"),
         ],
         [
@@ -162,12 +162,6 @@ COMMANDS = {
             *_COLUMNS,
             Option("decisions", "FILE", "decisions about candidates [default: those of the relevance file]"),
             Option("classifier", "KIND", "kind of classifier", get_args(ClassifierName)),
-            Option("attention", "FILE", "class weight generator from `labelsieve train-attention`"),
-            Option("episodes", "FILE", "system from `labelsieve train-episodes`, for hallucination and pmn"),
-            Option("iterations", "N", "steps of the diffusion [default: 3]", int),
-            Option("labels", "KIND", "labels that a candidate may take in the diffusion [default: any]", get_args(DiffusedLabels)),
-            Option("background", "FILE", "further rows that the diffusion spreads over"),
-            Option("logistic", "SHARE", "share of a logistic regression that joins the diffusion [default: none joins]", float),
             Option("base", "FILE", "base classifier to extend"),
             Option("batch_size", "N", "batch size, for cosine [default: 512]", int),
             Option("epochs", "N", "epochs, for cosine [default: 30]", int),

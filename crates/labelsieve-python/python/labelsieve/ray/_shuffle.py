@@ -47,7 +47,7 @@ class RowsToBins:
         if self.candidates is not None:
             (bins, at), strays = self._of_candidates(rows.ids), 0
         elif rows.labels is None:
-            raise ValueError(f"`{piece.path}` contains no classes\nhint: give them with noisy_labels or candidates")
+            raise ValueError(f"`{piece.path}` contains no classes\nhint: give them with pool_labels or candidates")
         else:
             bins, at = _ordered(_bins_of(rows.labels, self.bin_of_class))
             strays = len(rows.labels) - len(at)

@@ -35,7 +35,7 @@ class Bin:
 
 
 def cleaned(plan: Mapping[str, Any], bins: Sequence[Bin], merged: Mapping[str, Any], n_strays: int) -> dict[str, Any]:
-    """The summary of ``clean_files`` for all bins, with a record of each."""
+    """The summary of ``score_files`` for all bins, with a record of each."""
     position = {planned["name"]: place for place, planned in enumerate(plan["classes"])}
     summaries = [bin.summary for bin in bins]
     copies = [summary["copies"] for summary in summaries]

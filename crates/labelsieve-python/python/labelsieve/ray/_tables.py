@@ -1,6 +1,6 @@
 """Tables of features cut into pieces of rows that tasks read one by one, on whatever storage they are.
 
-The formats and the names of columns are those of ``labelsieve clean``. What is read here is checked there again: the plan
+The formats and the names of columns are those of ``labelsieve score``. What is read here is checked there again: the plan
 has a digest of every class, and a bin whose rows are not those of the plan is refused.
 """
 

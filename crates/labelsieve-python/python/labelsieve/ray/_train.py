@@ -17,16 +17,13 @@ from ._tables import Columns, layout
 
 _INPUTS = (
     "clean",
-    "noisy",
+    "pool",
     "relevance",
     "class_text",
     "decisions",
-    "attention",
-    "episodes",
-    "background",
     "base",
     "clean_labels",
-    "noisy_labels",
+    "pool_labels",
 )
 #: What a process of Ray's takes before it works on anything.
 _PROCESS_BYTES = 400 << 20
@@ -34,7 +31,7 @@ _PROCESS_BYTES = 400 << 20
 
 def train(
     clean: Optional[Path],
-    noisy: Path,
+    pool: Path,
     relevance: Path,
     output: Path,
     *,
@@ -47,10 +44,10 @@ def train(
 
     Parameters
     ----------
-    clean, noisy, relevance, output : paths or URLs
+    clean, pool, relevance, output : paths or URLs
         As in :func:`labelsieve.train_files`.
     memory : int, optional
-        Bytes that the task occupies; by default twice what the noisy examples take.
+        Bytes that the task occupies; by default twice what the pool takes.
     settings : Settings, optional
         The cluster and the resources of the task.
     **options
@@ -64,13 +61,13 @@ def train(
     settings = settings or Settings()
     check_names("train", train_files, options)
     storage, target = settings.storage(), as_path("output", output)
-    given = {**options, "clean": clean, "noisy": noisy, "relevance": relevance}
+    given = {**options, "clean": clean, "pool": pool, "relevance": relevance}
     options = normalized_paths({**given, "device": settings.device(options.get("device", "auto"))}, _INPUTS)
     identities(storage, (options.get(name) for name in _INPUTS))  # what is not there is told before a cluster starts
     if ending(target) != "safetensors":
         raise ValueError(f"cannot write `{target}`: the extension must be .safetensors")
-    names = ("embedding_column", "label_column", "id_column", "noisy_labels")
-    table = layout(storage, options["noisy"], Columns(*(options.get(name) for name in names)))
+    names = ("embedding_column", "label_column", "id_column", "pool_labels")
+    table = layout(storage, options["pool"], Columns(*(options.get(name) for name in names)))
     needs = settings.resources(memory or 8 * table.n_rows * table.dim + _PROCESS_BYTES)
     with settings.cluster() as cluster:
         done = cluster.run([Task("train", train_one, (storage, options, target), resources=needs)], settings.progress)

@@ -1,4 +1,4 @@
-//! How what the parts say becomes one relevance.
+//! The formula that combines the parts of `auto` into one relevance.
 
 use labelsieve_numerics::kernels::dot;
 
@@ -6,36 +6,35 @@ use crate::error::Result;
 use crate::model::ClassProblem;
 use crate::relevance::clean_direction;
 
-/// The network's word counts more the more clean examples it has seen: of its relevance g, (φ + (1 − φ) g) is taken, with
-/// φ = 0.3/√k. At k = 1 the paper's λ makes it throw away much that belongs: on fashion it costs four points of top-1, and with this
-/// none.
+/// The network gains weight with the number of clean examples: its relevance g enters as φ + (1 − φ) g with φ = 0.3/√k. At k = 1 the
+/// paper's λ makes it reject many right candidates, which costs four points of top-1 on fashion, and none with this.
 const FLOOR: f32 = 0.3;
-/// The exponent of the network's word: from ½, where nearly all candidates belong and throwing some away costs more than noise does, to
+/// The exponent of the network's relevance: from ½, where nearly all candidates belong and rejecting some costs more than noise, to
 /// 1 in noisy pools.
 const NETWORK: std::ops::RangeInclusive<f32> = 0.5..=1.0;
-/// In pools of about this size and smaller, similarity counts too: their graphs are nearly complete and tell little, and many small
-/// weights of wrong candidates outvote the clean examples.
+/// In pools of about this size and smaller, similarity counts too: their graphs are nearly complete and carry little information,
+/// and many small weights of wrong candidates outweigh the clean examples.
 const SMALL_POOL: f32 = 50.0;
-/// What the least similar candidate of a pool keeps of its similarity.
-const LEAST_STANDING: f32 = 0.05;
+/// The standing of the least similar candidates of a pool.
+const MIN_STANDING: f32 = 0.05;
 /// Candidates whose similarities differ by less are about equally similar.
-const LEAST_SPREAD: f32 = 0.05;
+const MIN_SPREAD: f32 = 0.05;
 
-/// What network, mixture and similarity say of one candidate, together.
+/// The relevance of one candidate by network, mixture and similarity.
 ///
 /// ```text
 /// relevance = m · (φ + (1 − φ) g)^ν · s^ε        φ = 0.3/√k,  ν = 1.25 − π in [½, 1],  ε = 1/(1 + (z/50)²)
 /// ```
 ///
 /// `m`: posterior of the mixture, 1 without other classes; `g`: relevance by the network; `s`: [`standing`].
-pub fn blend(m: f32, g: f32, s: f32, class: &Class) -> f32 {
+pub fn blend(m: f32, g: f32, s: f32, class: &ClassStatistics) -> f32 {
     let floor = FLOOR / (class.n_clean.max(1) as f32).sqrt();
     let network = (1.25 - class.share).clamp(*NETWORK.start(), *NETWORK.end());
     m * (floor + (1.0 - floor) * g).powf(network) * s.powf(similarity_exponent(class.n_noisy))
 }
 
-/// What the formula knows of a class.
-pub struct Class {
+/// The properties of a class that the formula uses.
+pub struct ClassStatistics {
     /// k.
     pub n_clean: usize,
     /// z.
@@ -49,20 +48,21 @@ pub fn similarity_exponent(n_noisy: usize) -> f32 {
     1.0 / (1.0 + (n_noisy as f32 / SMALL_POOL).powi(2))
 }
 
-/// Where each candidate stands in its pool by its similarity to the clean examples: from 0 at the 5 % least similar ones to 1
-/// at the 5 % most similar, and never below 0.05. About 1 for all where all are about equally similar.
+/// The standing of each candidate in its pool by similarity to the clean examples: from 0 at the 5 % least similar ones to 1 at the
+/// 5 % most similar, and at least 0.05. About 1 for all if all are about equally similar.
 pub fn standing(problem: &ClassProblem) -> Result<Vec<f32>> {
     let direction = clean_direction(problem)?;
     let similarities: Vec<f32> =
         problem.noisy.features().pass().map(|row| dot(row, direction.row(0))).collect();
     let mut sorted = similarities.clone();
     sorted.sort_by(f32::total_cmp);
-    let (low, high) = (quantile(&sorted, 0.05), quantile(&sorted, 0.95));
-    let spread = (high - low).max(LEAST_SPREAD);
-    Ok(similarities.iter().map(|s| (1.0 - (high - s) / spread).clamp(LEAST_STANDING, 1.0)).collect())
+    let low = quantile(&sorted, 0.05);
+    let high = quantile(&sorted, 0.95);
+    let spread = (high - low).max(MIN_SPREAD);
+    Ok(similarities.iter().map(|s| (1.0 - (high - s) / spread).clamp(MIN_STANDING, 1.0)).collect())
 }
 
-/// With linear interpolation between the sorted values; 0 of none.
+/// A quantile with linear interpolation between the sorted values; 0 if there are none.
 pub fn quantile(sorted: &[f32], share: f32) -> f32 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let at = share * last as f32;
@@ -75,12 +75,12 @@ pub fn quantile(sorted: &[f32], share: f32) -> f32 {
 mod tests {
     use super::*;
     use crate::features::Features;
-    use crate::model::NoisyPool;
+    use crate::graph::NoisyPool;
 
     #[test]
     fn the_formula_by_hand() {
         // φ = 0.3 at k = 1 and 0.15 at k = 4; ν = ½ at π = 0.9 and 1 at π = 0.1; ε = ½ at z = 50.
-        let class = |n_clean, n_noisy, share| Class { n_clean, n_noisy, share };
+        let class = |n_clean, n_noisy, share| ClassStatistics { n_clean, n_noisy, share };
         assert!((blend(0.5, 0.0, 1.0, &class(1, 50, 0.9)) - 0.5 * 0.3f32.sqrt()).abs() < 1e-6);
         assert!((blend(1.0, 0.4, 0.25, &class(4, 50, 0.1)) - 0.49 * 0.5).abs() < 1e-6);
         assert!((blend(1.0, 1.0, 0.05, &class(1, 5000, 0.5)) - 1.0).abs() < 1e-3);

@@ -1,26 +1,27 @@
-//! What suits the class, chosen from the data at hand: the graph convolutional network, the mixture and similarity together.
+//! The default method: the graph convolutional network, the mixture and similarity combined, with settings chosen by class.
 //!
-//! Where the mixture knows nothing it says "own class" of every candidate and leaves the network's order alone; where the network
-//! knows nothing the mixture decides; in small pools, where the graph is nearly complete, similarity helps out ([`formula`]).
-//! Number of neighbours, λ, the contrast of the mixture, what counts how much and whether features are centred come from the class and
-//! the classes beside it. No label but those of the clean examples is used (`docs/auto.md`).
+//! Where the mixture has no evidence, it assigns every candidate to its own class and leaves the order of the network alone;
+//! where the network has none, the mixture decides; in small pools, where the graph is nearly complete, similarity helps
+//! ([`formula`]). The number of neighbours, λ, the weights of the parts and whether features are centred follow from the class
+//! and the other classes. The only labels used are those of the clean examples (`docs/auto.md`).
 
 mod centre;
 mod formula;
 mod probability;
 mod share;
+mod shared_inputs;
 
 use serde::{Deserialize, Serialize};
 
-pub use centre::Centred;
+pub(crate) use shared_inputs::SharedInputs;
 
 use super::{Gcn, Method, Mixture, Training, check_lambda, lambda_of};
-use crate::error::{Error, Result, check};
+use crate::error::{Error, Result, check, check_len};
 use crate::features::Features;
 use crate::graph::NEIGHBOURS;
 use crate::model::{ClassProblem, Relevance, RelevanceModel};
 
-/// Chooses what suits the class; a setting that is given is not chosen.
+/// Chooses its settings by class, except those that are given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Auto {
@@ -43,7 +44,7 @@ impl Auto {
         self.neighbours.unwrap_or_else(|| neighbours(n_noisy))
     }
 
-    /// The models whose words are combined, over one graph; the one that takes longest comes last.
+    /// The models that are combined, over one graph, the slowest last.
     pub fn parts(&self, problem: &ClassProblem) -> Vec<Method> {
         let neighbours = self.neighbours(problem.noisy.features().len());
         let gcn = Method::Gcn(Gcn { lambda: self.lambda, neighbours, training: Training::default() });
@@ -53,24 +54,23 @@ impl Auto {
         }
     }
 
-    /// What the parts say together; `said` has one relevance for each of them.
-    pub fn combine(&self, problem: &ClassProblem, said: &[Relevance]) -> Result<Relevance> {
+    /// Combines the results of [`Auto::parts`], one relevance each in the same order.
+    pub fn combine(&self, problem: &ClassProblem, results: &[Relevance]) -> Result<Relevance> {
         let expected = self.parts(problem).len();
-        let [mixture @ .., gcn] = said else {
+        let [mixture @ .., gcn] = results else {
             return Err(Error::Length { what: "parts", expected, found: 0 });
         };
-        if said.len() != expected {
-            return Err(Error::Length { what: "parts", expected, found: said.len() });
-        }
-        let (n_clean, n_noisy) = (problem.clean.len(), problem.noisy.features().len());
-        let class = formula::Class { n_clean, n_noisy, share: share::relevant_share(problem)? };
+        check_len("parts", expected, results.len())?;
+        let n_clean = problem.clean.len();
+        let n_noisy = problem.noisy.features().len();
+        let class = formula::ClassStatistics { n_clean, n_noisy, share: share::relevant_share(problem)? };
         let mixture = mixture.first().map(Relevance::noisy);
         let standing = formula::standing(problem)?;
-        let together = |i: usize| {
+        let combined = |i: usize| {
             let mixture = mixture.map_or(1.0, |mixture| mixture[i]);
             formula::blend(mixture, gcn.noisy()[i], standing[i], &class).clamp(0.0, 1.0)
         };
-        let relevance = Relevance::new((0..n_noisy).map(together).collect())?;
+        let relevance = Relevance::new((0..n_noisy).map(combined).collect())?;
         let probability = probability::probability(problem, relevance.noisy(), &standing, class.share);
         let counts = gcn.reciprocal_neighbours().unwrap_or_default().to_vec();
         let relevance = relevance.with_probability(probability)?.with_reciprocal_neighbours(counts);
@@ -81,9 +81,10 @@ impl Auto {
         lambda_of(problem, self.lambda)
     }
 
-    /// What was chosen for a class and why.
+    /// The chosen settings and the reasons, in one sentence.
     fn choice(&self, problem: &ClassProblem, share: f32) -> String {
-        let (n_clean, n_noisy) = (problem.clean.len(), problem.noisy.features().len());
+        let n_clean = problem.clean.len();
+        let n_noisy = problem.noisy.features().len();
         let neighbours = match (self.neighbours, neighbours(n_noisy)) {
             (Some(given), _) => format!("{} as asked for", counted(given, "neighbour")),
             (None, chosen) if chosen == n_noisy / 2 && chosen < NEIGHBOURS => {
@@ -106,20 +107,21 @@ impl Auto {
             .filter(|(n, _)| *n > 0)
             .map(|(n, what)| counted(n, what))
             .collect();
-        let mut words = match compared.is_empty() {
-            true => format!("gcn: {settings}; no other class to compare with"),
-            false => format!("gcn and mixture: {settings}, compared with {}", compared.join(" and ")),
+        let mut words = if compared.is_empty() {
+            format!("gcn: {settings}; no other class to compare with")
+        } else {
+            format!("gcn and mixture: {settings}, compared with {}", compared.join(" and "))
         };
-        match share {
-            share if share < MOSTLY_NOISE => words.push_str("; most of the pool seems to be noise"),
-            share if share > MOSTLY_RIGHT => words.push_str("; most of the pool seems right"),
-            _ => (),
+        if share < MOSTLY_NOISE {
+            words.push_str("; most of the pool seems to be noise");
+        } else if share > MOSTLY_RIGHT {
+            words.push_str("; most of the pool seems right");
         }
         let by_similarity = formula::similarity_exponent(n_noisy);
-        if by_similarity >= TOLD {
+        if by_similarity >= MIN_REPORTED_EXPONENT {
             words.push_str("; similarity counts too, since the pool is small");
         }
-        if problem.is_centred() {
+        if problem.is_centred {
             words.push_str("; features centred, since they point one way");
         }
         words
@@ -128,10 +130,11 @@ impl Auto {
 
 impl RelevanceModel for Auto {
     fn relevance(&self, problem: &ClassProblem, seed: u64) -> Result<Relevance> {
-        match Centred::of(problem)? {
-            Some(centred) => self.score(&centred.problem(problem), seed),
-            None => self.score(problem, seed),
-        }
+        let inputs = SharedInputs::new(self, problem, |problem, count| problem.affinity(count))?;
+        let problem = inputs.problem(problem);
+        let parts = self.parts(&problem);
+        let results = parts.iter().map(|part| part.build()?.relevance(&problem, seed));
+        self.combine(&problem, &results.collect::<Result<Vec<Relevance>>>()?)
     }
 
     fn uses_graph(&self) -> bool {
@@ -139,24 +142,11 @@ impl RelevanceModel for Auto {
     }
 }
 
-impl Auto {
-    /// The relevance by features as they are, over one graph.
-    fn score(&self, problem: &ClassProblem, seed: u64) -> Result<Relevance> {
-        let count = self.neighbours(problem.noisy.features().len());
-        let affinity = problem.affinity(count)?;
-        let shared = problem.with_affinity(count, &affinity);
-        let parts = self.parts(problem);
-        let said =
-            parts.iter().map(|part| part.build()?.relevance(&shared, seed)).collect::<Result<Vec<_>>>()?;
-        self.combine(problem, &said)
-    }
-}
-
-/// Shares of a pool from which on it is worth telling that most of it belongs, or does not.
+/// Relevant shares below and above which the sentence says that most of the pool is noise, or right.
 const MOSTLY_NOISE: f32 = 0.35;
 const MOSTLY_RIGHT: f32 = 0.65;
-/// From this weight on, similarity is worth telling about.
-const TOLD: f32 = 0.1;
+/// The sentence mentions similarity from this exponent on.
+const MIN_REPORTED_EXPONENT: f32 = 0.1;
 
 /// Neighbours per example by the number of candidates: with 50 of fewer than a hundred, the graph would be nearly complete and the
 /// relevance nearly constant. AUC of gcn on pools of 45 with 80 % noise (icons, k = 1): 0.81 with 50 neighbours, 0.85 with this.
@@ -170,10 +160,10 @@ fn n_other_classes(problem: &ClassProblem) -> usize {
 
 /// `1 clean example`, `20 clean examples`.
 fn counted(n: usize, what: &str) -> String {
-    let ending = match (n, what.ends_with('s')) {
-        (1, _) => "",
-        (_, true) => "es",
-        (_, false) => "s",
+    let ending = match n {
+        1 => "",
+        _ if what.ends_with('s') => "es",
+        _ => "s",
     };
     format!("{n} {what}{ending}")
 }
@@ -181,7 +171,7 @@ fn counted(n: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::NoisyPool;
+    use crate::graph::NoisyPool;
     use crate::synthetic::Recipe;
 
     fn choice(auto: Auto, n_others: usize, n_base: usize) -> String {
@@ -217,10 +207,11 @@ mod tests {
         let class = Recipe { n_classes: 1, ..Recipe::default() }.generate(1).classes.remove(0);
         let pool = NoisyPool::new(class.noisy);
         let problem = ClassProblem::new(&class.clean, &pool).unwrap();
-        let (auto, gcn) =
-            (Auto::default().relevance(&problem, 5).unwrap(), Gcn::default().relevance(&problem, 5).unwrap());
+        let auto = Auto::default().relevance(&problem, 5).unwrap();
+        let gcn = Gcn::default().relevance(&problem, 5).unwrap();
         let share = share::relevant_share(&problem).unwrap();
-        let of = formula::Class { n_clean: class.clean.len(), n_noisy: pool.features().len(), share };
+        let of =
+            formula::ClassStatistics { n_clean: class.clean.len(), n_noisy: pool.features().len(), share };
         let standing = formula::standing(&problem).unwrap();
         for (i, found) in auto.noisy().iter().enumerate() {
             assert_eq!(*found, formula::blend(1.0, gcn.noisy()[i], standing[i], &of));
@@ -238,7 +229,8 @@ mod tests {
         };
         let scored = |move_rows: &dyn Fn(&Features) -> Features| {
             let class = &task.classes[0];
-            let (clean, pool) = (move_rows(&class.clean), NoisyPool::new(move_rows(&class.noisy)));
+            let clean = move_rows(&class.clean);
+            let pool = NoisyPool::new(move_rows(&class.noisy));
             let others: Vec<f32> =
                 task.classes[1..].iter().flat_map(|c| move_rows(&c.clean).row(0).to_vec()).collect();
             let others = Features::new(others, 64).unwrap();
@@ -255,21 +247,21 @@ mod tests {
     }
 
     #[test]
-    fn parts_and_what_they_said_must_be_as_many() {
+    fn combining_needs_one_result_per_part() {
         let class = Recipe { n_classes: 1, ..Recipe::default() }.generate(1).classes.remove(0);
         let pool = NoisyPool::new(class.noisy.select(&[0, 1]));
         let problem =
             ClassProblem::new(&class.clean, &pool).unwrap().with_other_classes(&class.clean).unwrap();
-        let said = [Relevance::new(vec![0.25, 1.0]).unwrap(), Relevance::new(vec![1.0, 0.36]).unwrap()];
-        let together = Auto::default().combine(&problem, &said).unwrap();
+        let results = [Relevance::new(vec![0.25, 1.0]).unwrap(), Relevance::new(vec![1.0, 0.36]).unwrap()];
+        let together = Auto::default().combine(&problem, &results).unwrap();
         let standing = formula::standing(&problem).unwrap();
         let share = share::relevant_share(&problem).unwrap();
-        let of = formula::Class { n_clean: class.clean.len(), n_noisy: 2, share };
+        let of = formula::ClassStatistics { n_clean: class.clean.len(), n_noisy: 2, share };
         let expected = formula::blend(0.25, 1.0, standing[0], &of);
         assert_eq!(together.noisy()[0], expected);
-        for said in [&said[..1], &[]] {
-            let error = Auto::default().combine(&problem, said).unwrap_err();
-            assert_eq!(error.to_string(), format!("parts: expected 2 values, found {}", said.len()));
+        for results in [&results[..1], &[]] {
+            let error = Auto::default().combine(&problem, results).unwrap_err();
+            assert_eq!(error.to_string(), format!("parts: expected 2 values, found {}", results.len()));
         }
     }
 }

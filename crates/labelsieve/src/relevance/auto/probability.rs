@@ -1,10 +1,10 @@
-//! How probable it is that a candidate belongs to its class.
+//! The probability that a candidate belongs to its class.
 //!
 //! ```text
 //! logit p_i = -1.4 + 0.56 logit(r_i / r_95) + s_i + 0.38 logit π + 0.24 ln k
 //! ```
 //!
-//! r: the relevance, beside the 95 % quantile of its pool, since its scale falls with the number of clean examples; the ratio is kept
+//! r: the relevance, relative to the 95 % quantile of its pool, since its scale falls with the number of clean examples; the ratio is kept
 //! in [0.02, 0.98]. s: the candidate's standing in its pool by similarity; π: the share of the pool that belongs, by where the clean
 //! examples rank in it; k clean examples, 20 at most. The numbers are a logistic regression over the tuning classes of icons, tiny and
 //! fashion (`docs/calibration.md`); fitted on two of the sets they hold on the third nearly as well.
@@ -17,19 +17,19 @@ const RELEVANCE: f32 = 0.56;
 const STANDING: f32 = 1.0;
 const SHARE: f32 = 0.38;
 const SHOTS: f32 = 0.24;
-/// Measured up to this k; beyond it, the term stays.
-const MOST_SHOTS: usize = 20;
-/// Below this, a pool has no relevance to be relative to.
-const LEAST_RELEVANCE: f32 = 1e-3;
+/// Fitted up to this k; beyond it, the term is constant.
+const MAX_SHOTS: usize = 20;
+/// The minimum of the quantile that relevance is relative to.
+const MIN_RELEVANCE: f32 = 1e-3;
 
-/// One probability for each candidate; `standing` as [`super::formula::standing`] gives it, `share` as
+/// The probability of each candidate; `standing` as [`super::formula::standing`] gives it, `share` as
 /// [`super::share::relevant_share`].
 pub fn probability(problem: &ClassProblem, relevance: &[f32], standing: &[f32], share: f32) -> Vec<f32> {
-    let n_clean = problem.clean.len().min(MOST_SHOTS);
+    let n_clean = problem.clean.len().min(MAX_SHOTS);
     let of_class = CONSTANT + SHARE * logit(share, 0.05) + SHOTS * (n_clean as f32).ln();
     let mut sorted = relevance.to_vec();
     sorted.sort_by(f32::total_cmp);
-    let high = quantile(&sorted, 0.95).max(LEAST_RELEVANCE);
+    let high = quantile(&sorted, 0.95).max(MIN_RELEVANCE);
     let of_candidate = |(r, s): (&f32, &f32)| {
         let logit = of_class + RELEVANCE * logit(r / high, 0.02) + STANDING * s;
         1.0 / (1.0 + (-logit).exp())
@@ -47,7 +47,7 @@ fn logit(p: f32, margin: f32) -> f32 {
 mod tests {
     use super::*;
     use crate::features::Features;
-    use crate::model::NoisyPool;
+    use crate::graph::NoisyPool;
 
     #[test]
     fn probability_by_hand_and_in_the_order_of_relevance() {

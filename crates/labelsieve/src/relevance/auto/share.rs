@@ -1,4 +1,4 @@
-//! How much of a pool belongs to the class?
+//! The share of a pool that belongs to the class.
 
 use std::cmp::Ordering;
 
@@ -10,18 +10,20 @@ use crate::relevance::clean_direction;
 
 /// π: the share of a pool that belongs to the class, by the ranks of clean examples in it.
 ///
-/// Left out in turn, a clean example ranks among the candidates by its similarity to the other clean ones. Where all candidates belong
-/// its mean rank is ½, the middle; where none does, about 0.9, above nearly all. Two pretended ranks of 0.7 stand for what is not known,
-/// which is everything at k = 1. Twenty clean examples tell enough.
+/// Left out in turn, a clean example ranks among the candidates by its similarity to the other clean ones. If all candidates belong,
+/// its mean rank is ½, the middle; if none does, about 0.9, above nearly all. Two pseudo-ranks of 0.7 act as a prior, which is all
+/// there is at k = 1. Twenty clean examples suffice.
 pub fn relevant_share(problem: &ClassProblem) -> Result<f32> {
     const NONE: f32 = 0.9;
     const ALL: f32 = 0.5;
-    const PRETENDED: f32 = 2.0;
-    const MOST: usize = 20;
-    let (clean, noisy) = (problem.clean, problem.noisy.features());
+    const PSEUDO_RANKS: f32 = 2.0;
+    const MAX_LEFT_OUT: usize = 20;
+    let clean = problem.clean;
+    let noisy = problem.noisy.features();
     let k = clean.len();
-    let (mut sum, mut count) = (PRETENDED * 0.7, PRETENDED);
-    let left_out = (0..k.min(MOST)).map(|i| i * k / k.min(MOST));
+    let mut sum = PSEUDO_RANKS * 0.7;
+    let mut count = PSEUDO_RANKS;
+    let left_out = (0..k.min(MAX_LEFT_OUT)).map(|i| i * k / k.min(MAX_LEFT_OUT));
     for left_out in left_out.filter(|_| k >= 2 && !noisy.is_empty()) {
         problem.watch().check()?;
         let rest: Vec<usize> = (0..k).filter(|&i| i != left_out).collect();
@@ -29,7 +31,7 @@ pub fn relevant_share(problem: &ClassProblem) -> Result<f32> {
         let direction = clean_direction(&ClassProblem::new(&rest, problem.noisy)?)?;
         let is_zero = |row: &[f32]| row.iter().all(|v| *v == 0.0);
         if is_zero(clean.row(left_out)) || is_zero(direction.row(0)) {
-            continue; // similar to nothing
+            continue; // an all-zero feature vector has no rank
         }
         let own = dot(clean.row(left_out), direction.row(0));
         let rank = |row: &[f32]| match dot(row, direction.row(0)).total_cmp(&own) {
@@ -47,7 +49,7 @@ pub fn relevant_share(problem: &ClassProblem) -> Result<f32> {
 mod tests {
     use super::*;
     use crate::features::Features;
-    use crate::model::NoisyPool;
+    use crate::graph::NoisyPool;
 
     #[test]
     fn the_share_by_hand() {

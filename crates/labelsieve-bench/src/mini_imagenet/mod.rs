@@ -1,0 +1,176 @@
+//! `labelsieve-bench mini-imagenet`: mini-ImageNet as a photo set that `labelsieve-bench photos` reads.
+//!
+//! The lists and pickles say which classes are for learning features, for choosing settings and for reporting. Which photos are training and which
+//! test photos they do not say: of a class to learn from, the last sixth are test photos; of the others the last half, from which the queries of
+//! trials are drawn, while clean examples come from the first.
+
+mod source;
+
+use std::collections::HashMap;
+use std::io::{Cursor, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use image::{ImageFormat, RgbImage};
+use labelsieve_files::work::outputs::Files;
+use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::{DataError, counted};
+use labelsieve_networks::image_files::{PhotoRow, PhotoWriter};
+use serde::Serialize;
+
+use self::source::{MiniImage, MiniImageNet as Source, MiniPart, MiniPhoto};
+use crate::{COMMON, output};
+
+/// Make a photo set of mini-ImageNet for `labelsieve-bench photos`
+#[derive(Args)]
+pub struct MiniImageNet {
+    /// Folder with train.csv, val.csv and test.csv (filename,label), or with a pickle for each
+    #[arg(long, value_name = "DIR")]
+    splits: PathBuf,
+
+    /// Folder with the photos that the lists name, or with ImageNet's class folders
+    #[arg(long, value_name = "DIR")]
+    images: Option<PathBuf>,
+
+    /// Output file (.parquet)
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Print the result as JSON
+    #[arg(long, help_heading = COMMON, display_order = 1002)]
+    json: bool,
+}
+
+/// What was written.
+#[derive(Serialize)]
+struct Written {
+    n_photos: usize,
+    base_classes: usize,
+    validation_classes: usize,
+    novel_classes: usize,
+}
+
+/// Photos in memory at a time.
+const BLOCK: usize = 600;
+
+impl MiniImageNet {
+    pub(crate) fn run(&self, monitor: &dyn Monitor, out: &mut dyn Write) -> Result<()> {
+        Files::default().writes([&self.output]).check()?;
+        let lists = MiniPart::ALL.iter().any(|(part, _)| part.has_list(&self.splits));
+        if lists && self.images.is_none() {
+            return Err(Error::input(
+                format!("`{}` has lists of photos, and the photos are not given", self.splits.display()),
+                "give the folder of the photos, or ImageNet's class folders, with --images",
+            ));
+        }
+        let source = Source::open(&self.splits, self.images.as_deref());
+        let progress = monitor.progress(MiniPart::ALL.iter().map(|(_, n)| *n as u64).sum(), "classes");
+        let mut writer = PhotoWriter::create(&self.output)?;
+        let mut part_of: HashMap<String, MiniPart> = HashMap::new();
+        let (mut counts, mut n_photos) = ([0; 3], 0);
+        for (place, (part, expected)) in MiniPart::ALL.into_iter().enumerate() {
+            let photos = class_by_class(&source, part, &mut |class, photos| {
+                if let Some(other) = part_of.insert(class.to_owned(), part) {
+                    let (role, other) = (role(part), role(other));
+                    return Err(DataError::malformed(
+                        &self.splits,
+                        format!("class `{class}`"),
+                        "one part for each class",
+                        format!("{other} and {role}"),
+                    ));
+                }
+                counts[place] += 1;
+                let rows = rows(part, class, photos);
+                n_photos += rows.len();
+                progress.inc(1);
+                rows.chunks(BLOCK).try_for_each(|rows| writer.write(rows))
+            });
+            let list = photos?;
+            if counts[place] == 0 {
+                return Err(Error::input(
+                    format!("`{}`: expected photos of {} classes, found none", list.display(), role(part)),
+                    "is it the list or pickle of this part, and whole?",
+                ));
+            }
+            if counts[place] != expected {
+                let (found, role) = (counted(counts[place], "class"), role(part));
+                monitor.warning(&format!("{role}: {found}, but mini-ImageNet has {expected}"));
+            }
+        }
+        writer.finish()?;
+        progress.finish();
+        let [base_classes, validation_classes, novel_classes] = counts;
+        let written = Written { n_photos, base_classes, validation_classes, novel_classes };
+        match self.json {
+            true => output::json(out, "bench mini-imagenet", &written),
+            false => {
+                monitor.note(&format!(
+                    "{} of {base_classes} base, {validation_classes} validation and {novel_classes} novel classes written to `{}`",
+                    counted(n_photos, "photo"),
+                    self.output.display()
+                ));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Hands out the photos of a part, a class at a time; returns the file that listed them.
+fn class_by_class(
+    source: &Source,
+    part: MiniPart,
+    each: &mut dyn FnMut(&str, Vec<MiniPhoto>) -> labelsieve_files::Result<()>,
+) -> Result<PathBuf> {
+    let mut class: Vec<MiniPhoto> = Vec::new();
+    let list = source.photos(part, &mut |photo| {
+        if class.first().is_some_and(|first| first.class != photo.class) {
+            let done = std::mem::take(&mut class);
+            each(&done[0].class.clone(), done)?;
+        }
+        class.push(photo);
+        Ok(())
+    })?;
+    if let Some(name) = class.first().map(|photo| photo.class.clone()) {
+        each(&name, class)?;
+    }
+    Ok(list)
+}
+
+fn role(part: MiniPart) -> &'static str {
+    match part {
+        MiniPart::Train => "base",
+        MiniPart::Validation => "validation",
+        MiniPart::Test => "novel",
+    }
+}
+
+/// The photos of a class with their splits.
+fn rows(part: MiniPart, class: &str, photos: Vec<MiniPhoto>) -> Vec<PhotoRow> {
+    let n_train = match part {
+        MiniPart::Train => photos.len() - photos.len() / 6,
+        MiniPart::Validation | MiniPart::Test => photos.len().div_ceil(2),
+    };
+    let row = |(place, photo): (usize, MiniPhoto)| PhotoRow {
+        id: photo.id,
+        class: class.to_owned(),
+        title: String::new(),
+        role: role(part).to_owned(),
+        split: if place < n_train { "train" } else { "test" }.to_owned(),
+        image: encoded(photo.image),
+    };
+    photos.into_iter().enumerate().map(row).collect()
+}
+
+/// Pixels become PNG, which loses nothing.
+fn encoded(image: MiniImage) -> Vec<u8> {
+    match image {
+        MiniImage::Encoded(bytes) => bytes,
+        MiniImage::Pixels { height, width, rgb } => {
+            let mut bytes = Cursor::new(Vec::new());
+            let image =
+                RgbImage::from_raw(width as u32, height as u32, rgb).expect("height × width × 3 bytes");
+            image.write_to(&mut bytes, ImageFormat::Png).expect("memory takes every PNG");
+            bytes.into_inner()
+        }
+    }
+}

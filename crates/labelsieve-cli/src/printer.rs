@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use labelsieve_files::work::{Kept, Meter, Monitor, Progress, Words, json_answer};
+use labelsieve_files::work::{Meter, Monitor, Progress, SavedWork, Words, json_answer};
 use labelsieve_numerics::Watch;
 use serde::Serialize;
 
@@ -136,7 +136,7 @@ impl Monitor for Printer {
         Progress::new(Bar(self.bar(None, &template)))
     }
 
-    fn keep(&self, kept: Kept) {
+    fn keep(&self, kept: SavedWork) {
         signals::keep(kept);
     }
 

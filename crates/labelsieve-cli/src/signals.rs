@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use labelsieve_files::Journal;
-use labelsieve_files::work::Kept;
+use labelsieve_files::work::SavedWork;
 
 /// What is kept of several commands, and of the one under way.
 struct AllKept {
-    steps: Option<Kept>,
-    now: Option<Kept>,
+    steps: Option<SavedWork>,
+    now: Option<SavedWork>,
 }
 
 /// What the first signal does instead of ending the process.
@@ -21,12 +21,12 @@ static FIRST: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
 static KEPT: Mutex<AllKept> = Mutex::new(AllKept { steps: None, now: None });
 
 /// Notes what to say when a signal comes from now on.
-pub fn keep(kept: Kept) {
+pub fn keep(kept: SavedWork) {
     let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     match (&all.now, kept) {
-        (Some(Kept::StartsOver), _) => (),
-        (_, Kept::StartsOver) => *all = AllKept { steps: None, now: Some(Kept::StartsOver) },
-        (_, steps @ Kept::Steps { .. }) => *all = AllKept { steps: Some(steps), now: None },
+        (Some(SavedWork::StartsOver), _) => (),
+        (_, SavedWork::StartsOver) => *all = AllKept { steps: None, now: Some(SavedWork::StartsOver) },
+        (_, steps @ SavedWork::Steps { .. }) => *all = AllKept { steps: Some(steps), now: None },
         (_, kept) => all.now = Some(kept),
     }
 }
@@ -46,12 +46,12 @@ fn message() -> String {
 }
 
 /// In words, if it is anything.
-fn what_is_kept(kept: &Kept) -> Option<String> {
+fn what_is_kept(kept: &SavedWork) -> Option<String> {
     let (done, total, unit, path) = match kept {
-        Kept::Journal { path, unit, total } => (finished(path), *total, unit.as_str(), path),
-        Kept::Epochs { path, done, total } => (*done, Some(*total), "epochs", path),
-        Kept::Steps { path, total } => (finished(path), Some(*total), "steps", path),
-        Kept::StartsOver => return None,
+        SavedWork::Journal { path, unit, total } => (finished(path), *total, unit.as_str(), path),
+        SavedWork::Epochs { path, done, total } => (*done, Some(*total), "epochs", path),
+        SavedWork::Steps { path, total } => (finished(path), Some(*total), "steps", path),
+        SavedWork::StartsOver => return None,
     };
     let of = total.map_or(String::new(), |total| format!("of {total} "));
     (done > 0).then(|| format!("{done} {of}{unit} are kept in `{}`", path.display()))
@@ -119,7 +119,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("R.parquet.partial");
         let (journal, _) = Journal::open(&path, "run").unwrap();
-        keep(Kept::Journal { path: path.clone(), unit: "classes".to_owned(), total: Some(40) });
+        keep(SavedWork::Journal { path: path.clone(), unit: "classes".to_owned(), total: Some(40) });
         journal.append("owl", &[1, 2]).unwrap();
         journal.append("cat", &[3]).unwrap();
         let expected = format!(
@@ -127,17 +127,17 @@ mod tests {
             path.display()
         );
         assert_eq!(message(), expected);
-        keep(Kept::Epochs { path: "M.checkpoint".into(), done: 3, total: 9 });
+        keep(SavedWork::Epochs { path: "M.checkpoint".into(), done: 3, total: 9 });
         assert!(message().starts_with("interrupted; 3 of 9 epochs are kept in `M.checkpoint`: "));
 
         // A step that has kept nothing yet leaves the steps before it.
-        keep(Kept::Steps { path: path.clone(), total: 6 });
-        keep(Kept::Epochs { path: "M.checkpoint".into(), done: 0, total: 9 });
+        keep(SavedWork::Steps { path: path.clone(), total: 6 });
+        keep(SavedWork::Epochs { path: "M.checkpoint".into(), done: 0, total: 9 });
         assert!(message().starts_with("interrupted; 2 of 6 steps are kept in `"), "{}", message());
-        keep(Kept::Epochs { path: "M.checkpoint".into(), done: 1, total: 9 });
+        keep(SavedWork::Epochs { path: "M.checkpoint".into(), done: 1, total: 9 });
         assert!(message().starts_with("interrupted; 1 of 9 epochs are kept in `M.checkpoint`: "));
-        keep(Kept::StartsOver);
-        keep(Kept::Epochs { path: "M.checkpoint".into(), done: 3, total: 9 });
+        keep(SavedWork::StartsOver);
+        keep(SavedWork::Epochs { path: "M.checkpoint".into(), done: 3, total: 9 });
         assert_eq!(message(), "interrupted; run the same command again to start over");
     }
 }

@@ -219,7 +219,7 @@ fn the_statistics_go_to_stdout_and_to_a_file() {
     let output = folder.run("match --classes classes.toml --text a.csv -o out.parquet --stats stats.json");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("3 candidates for 3 classes"), "{text}");
-    assert!(text.contains("\n--rule plural would find 4 (+33 %)\n"), "{text}");
+    assert!(text.contains("\nthe rule `plural` would find 4 (+33 %)\n"), "{text}");
     assert!(text.ends_with("without candidates: unheard of\n"), "{text}");
     let json: serde_json::Value =
         serde_json::from_slice(&std::fs::read(folder.path("stats.json")).unwrap()).unwrap();
@@ -240,10 +240,10 @@ fn what_the_plural_would_find_is_estimated_in_large_inputs() {
     folder.write("a.tsv", format!("id\ttitle\n{text}"));
     let output = folder.run("match --classes classes.toml --text a.tsv -o out.parquet");
     let (text, message) = (String::from_utf8(output.stdout.clone()).unwrap(), error_of(&output));
-    let estimate = text.split("--rule plural would find ").nth(1).unwrap().split(' ').next().unwrap();
+    let estimate = text.split("the rule `plural` would find ").nth(1).unwrap().split(' ').next().unwrap();
     let estimate: i64 = estimate.parse().unwrap();
     assert!((estimate - 180_000).abs() < 1_000, "{text}");
-    assert!(message.contains("the count for --rule plural is estimated from "), "{message}");
+    assert!(message.contains("the count for the rule `plural` is estimated from "), "{message}");
 }
 
 #[test]

@@ -1,35 +1,35 @@
-//! The one error type of this crate. Every message names the file, the place, what was expected and what was found.
+//! The error type of all file formats. Every message names the file, the place, and the expected and actual values.
 //!
-//! Whatever a caller may want to handle has a variant or a kind of its own; the texts are for people only.
+//! Callers match on variants and kinds; the texts are only for people.
 
 use std::path::{Path, PathBuf};
 
 use crate::storage::encoding::ForeignEncoding;
 use crate::{FileKind, Unread, Wanted};
 
-/// What can go wrong between a file and the method.
+/// An error of reading or writing a file.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// The operating system refused a read or a write.
     #[error("cannot {action} `{}`: {cause}", path.display())]
     Io {
-        /// What was attempted.
+        /// The operation that failed.
         action: Action,
         /// The file or folder.
         path: PathBuf,
         /// The system's error. It is part of the message, so it is not a `source()`, which would print it twice.
         cause: std::io::Error,
     },
-    /// The file does not hold what its format promises.
+    /// The file violates its format.
     #[error("`{}`: {place}: expected {expected}, found {found}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
         /// The place inside it: a header field, a row, a column.
         place: String,
-        /// What the format asks for.
+        /// The value that the format requires.
         expected: String,
-        /// What the file holds.
+        /// The value in the file.
         found: String,
     },
     /// A library that decodes the format refused the file.
@@ -47,23 +47,23 @@ pub enum DataError {
     MissingColumn {
         /// The table.
         path: PathBuf,
-        /// What the column is for.
+        /// The purpose of the column.
         role: ColumnRole,
-        /// The name that was asked for, if any.
+        /// The requested name, if any.
         asked: Option<String>,
-        /// What would have been accepted, in words.
+        /// A description of the accepted columns.
         expected: String,
         /// The columns that the table has.
         present: Vec<String>,
     },
-    /// The file is something else.
+    /// The file is of another kind.
     #[error("`{}`: expected {wanted}, found {found}", path.display())]
     WrongKind {
         /// The file or folder.
         path: PathBuf,
-        /// What it should have been.
+        /// The expected kind.
         wanted: Wanted,
-        /// What it is.
+        /// The actual kind.
         found: FileKind,
     },
     /// A network where a classifier of features is wanted, or the other way round.
@@ -71,35 +71,35 @@ pub enum DataError {
     OtherTensors {
         /// The file.
         path: PathBuf,
-        /// What it should hold.
+        /// The expected contents.
         wanted: TensorsOf,
-        /// What it holds.
+        /// The actual contents.
         found: TensorsOf,
     },
-    /// Neither the name nor the first line of a file says how its texts are stored.
+    /// The format of a text file can be detected neither by its name nor by its first line.
     #[error("`{}`: unknown format; expected {expected}", path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
-        /// What is understood.
+        /// The supported formats.
         expected: &'static str,
     },
-    /// Two processes must not write to one file.
+    /// Another process is writing to the file.
     #[error("another process is using `{}`", path.display())]
     InUse {
         /// The file.
         path: PathBuf,
     },
-    /// The file in the place of the journal was not written as one.
+    /// The file at the path of the journal is not a journal.
     #[error("`{}` is not a journal of an earlier run", path.display())]
     NotAJournal {
         /// The file.
         path: PathBuf,
     },
-    /// A stream was given twice, but can be read only once.
-    #[error("`{}` can be read only once, and was given twice", path.display())]
+    /// A stream was given twice but can be read only once.
+    #[error("`{}` can be read only once but was given twice", path.display())]
     ReadTwice {
-        /// Standard input, under the name by which it was given the second time, or a pipe.
+        /// The pipe, or the second name of standard input.
         path: PathBuf,
     },
     /// A stream could not be copied to a temporary file.
@@ -112,7 +112,7 @@ pub enum DataError {
         /// The system's error.
         cause: std::io::Error,
     },
-    /// A quoted field of a CSV file that never ends, and everything after it.
+    /// A quoted field of a CSV file that is never closed.
     #[error(
         "`{}`: line {line}: expected a closing quote for the one that opens here, found {found}: {n_lines} lines \
          ({n_bytes} bytes) not read",
@@ -123,11 +123,11 @@ pub enum DataError {
         path: PathBuf,
         /// The line of the quote, counted from 1.
         line: u64,
-        /// What was found instead: the end of the file, or more than a field may hold.
+        /// The end of the file, or the limit on the length of a field.
         found: &'static str,
-        /// Lines after the quote, which cannot be separated from its field.
+        /// The number of lines after the quote, which were not read.
         n_lines: u64,
-        /// The bytes of these lines.
+        /// The size of these lines.
         n_bytes: u64,
     },
     /// Text in another encoding.
@@ -137,22 +137,22 @@ pub enum DataError {
         path: PathBuf,
         /// The place inside it.
         place: String,
-        /// What the bytes look like.
+        /// The encoding that the bytes appear to have.
         encoding: ForeignEncoding,
     },
-    /// A file of which a part cannot be read.
+    /// A file that is partly unreadable.
     #[error("`{}`: {message}: {unread}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// A description of the damage.
         message: String,
-        /// What could not be read.
+        /// The part that could not be read.
         unread: Unread,
     },
 }
 
-/// What was attempted when the system refused. Call sites give it as a verb: `DataError::io("read", path)`.
+/// The operation that the system refused. Call sites give it as a verb: `DataError::io("read", path)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// To open for reading.
@@ -191,7 +191,7 @@ impl std::fmt::Display for Action {
     }
 }
 
-/// What a file of tensors describes.
+/// The kind of model in a file of tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorsOf {
     /// A network, perhaps with a classifier on top.
@@ -209,7 +209,7 @@ impl std::fmt::Display for TensorsOf {
     }
 }
 
-/// What a column is for.
+/// The purpose of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnRole {
     /// Features.
@@ -224,7 +224,7 @@ pub enum ColumnRole {
     Text,
     /// Values to choose rows by.
     Filter,
-    /// Values that go along with candidates.
+    /// Values that are copied along with candidates.
     Kept,
     /// Addresses of photos.
     Url,
@@ -235,7 +235,8 @@ pub enum ColumnRole {
 impl DataError {
     /// For `map_err` on the result of a system call: `.map_err(DataError::io("read", path))`.
     pub fn io(action: impl Into<Action>, path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> DataError {
-        let (action, path) = (action.into(), path.as_ref().to_path_buf());
+        let action = action.into();
+        let path = path.as_ref().to_path_buf();
         move |cause| DataError::Io { action, path, cause }
     }
 
@@ -263,7 +264,7 @@ impl DataError {
         DataError::Undecodable { path: path.as_ref().to_path_buf(), format, message: message.to_string() }
     }
 
-    /// For `map_err`: records what a missing column would have been for. Other errors are unchanged.
+    /// For `map_err`: sets the role of a missing column. Other errors are unchanged.
     pub fn for_column(role: ColumnRole) -> impl Fn(DataError) -> DataError {
         move |error| match error {
             DataError::MissingColumn { path, asked, expected, present, .. } => {
@@ -278,5 +279,5 @@ fn listed(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// The result of everything in this crate.
+/// Results of reading and writing files.
 pub type Result<T> = std::result::Result<T, DataError>;

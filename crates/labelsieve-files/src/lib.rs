@@ -1,11 +1,15 @@
-//! The files that several stages share, and the frame in which every job runs.
+//! The file formats that several stages share, and the environment in which every job runs.
 //!
-//! Tables, arrays, tensors, the journal of a run, atomic writes and locks are here; [`work`] is what a job needs besides: a
-//! [`Monitor`](work::Monitor) to report to, outputs that never replace an input, resume keys, and one error type. No stage of the
-//! pipeline is known here: class files belong to matching, images to the networks, figures to the report.
+//! - [`storage`]: files independent of their format: atomic writes, the journal of a run, locks, pipes
+//! - [`arrays`], [`tables`], [`tensors`]: NumPy, Parquet, CSV and safetensors
+//! - [`examples`], [`results`] and decisions: the contents of these files
+//! - [`inputs`]: opening and joining them
+//! - [`work`]: reporting to a front end, outputs that never replace an input, resuming, and the error type of all jobs
 //!
-//! Input is not trusted: every length in a file is compared with the length of the file before it is used, and errors
-//! name the place. Output appears whole or not at all.
+//! No stage of the pipeline is known here: class files belong to matching, images to the networks, figures to the report.
+//!
+//! Input is not trusted: every length in a file is checked against the length of the file before it is used, and errors name
+//! the place. Output appears whole or not at all.
 
 pub mod arrays;
 mod decisions;
@@ -33,7 +37,7 @@ pub use decisions::{
 pub use error::{Action, ColumnRole, DataError, Result, TensorsOf};
 pub use examples::class_texts::{is_text_id, text_id};
 pub use examples::feature_file::{FeatureFormat, FeatureLayout, FeatureRows, FeatureWriter};
-pub use examples::feature_part::{FeatureKind, FeaturePart, ReadRows};
+pub use examples::feature_part::{FeatureKind, FeaturePart, FeaturePartRows};
 pub use examples::table::{ExampleTable, NETWORK_KEY, Spill, TableColumns};
 pub use moment::rfc3339;
 pub use results::prediction_file::{PredictionRow, PredictionWriter};

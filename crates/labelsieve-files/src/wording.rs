@@ -1,6 +1,6 @@
 //! Numbers with their nouns.
 
-/// `1 table`, `2 tables`, `0 classes`: the number, and the noun in its form.
+/// A number with its noun in the singular or plural: `1 table`, `2 tables`, `0 classes`.
 ///
 /// ```
 /// use labelsieve_files::counted;
@@ -16,7 +16,7 @@ pub fn counted(n: usize, noun: &str) -> String {
     format!("{n} {}", noun_for(n, noun))
 }
 
-/// The noun in the form that fits the number.
+/// The noun in the singular or plural.
 pub fn noun_for(n: usize, noun: &str) -> String {
     match noun.strip_suffix('y') {
         _ if n == 1 => noun.to_owned(),

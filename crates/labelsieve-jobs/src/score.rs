@@ -406,8 +406,8 @@ fn resumed(
     pools: &Pools,
     monitor: &dyn Monitor,
 ) -> Result<(Journal, HashMap<usize, ClassRelevance>)> {
-    let n_classes = (Some(pools.scope.classes().len()), "classes");
-    let (journal, records) = resume::open(&beside(output, ".partial"), key, n_classes, monitor)?;
+    let units = resume::RecordUnits { unit: "classes", total: Some(pools.scope.classes().len()) };
+    let (journal, records) = resume::open(&beside(output, ".partial"), key, units, monitor)?;
     let by_name: HashMap<&str, usize> =
         pools.classes.iter().enumerate().map(|(c, class)| (class.name.as_str(), c)).collect();
     let decoded = records.into_iter().filter_map(|(name, payload)| {

@@ -1,4 +1,4 @@
-//! Which examples mention which class: written by the matching stage, joined to the features by id later.
+//! Candidate files: which examples mention which class. Later stages join them with the features by id.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub struct LeakedExample {
     pub similarity: f32,
 }
 
-/// Writes candidates as they are found; the file appears in [`CandidateWriter::finish`].
+/// Writes candidates one batch at a time; the file appears in [`CandidateWriter::finish`].
 pub struct CandidateWriter {
     writer: TableWriter,
     n_keep: usize,
@@ -49,7 +49,7 @@ impl CandidateWriter {
         CandidateWriter::create_with(path, &[], metadata)
     }
 
-    /// The same with more columns of text, `keep`.
+    /// As [`CandidateWriter::create`], with further text columns `keep`.
     pub fn create_with(
         path: impl AsRef<Path>,
         keep: &[String],
@@ -59,13 +59,13 @@ impl CandidateWriter {
         Ok(CandidateWriter { writer, n_keep: keep.len() })
     }
 
-    /// Rows go to `stream` as they come, as CSV.
+    /// Writes rows to `stream` as CSV.
     pub fn to_stream(stream: Box<dyn Write + Send>, keep: &[String]) -> CandidateWriter {
         let writer = TableWriter::to_stream(stream, TableFormat::Csv, &schema(keep));
         CandidateWriter { writer, n_keep: keep.len() }
     }
 
-    /// The columns that candidates have without any to keep.
+    /// The columns of every candidate file.
     pub fn columns() -> Vec<&'static str> {
         COLUMNS.to_vec()
     }
@@ -75,7 +75,7 @@ impl CandidateWriter {
         self.write_with(rows, &[])
     }
 
-    /// Adds rows, with what each of them holds in the columns to keep. Missing values are null.
+    /// Adds rows with their values of the `keep` columns. Missing values are null.
     pub fn write_with(&mut self, rows: &[CandidateRow], kept: &[Vec<Option<String>>]) -> Result<()> {
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.id))),
@@ -94,9 +94,9 @@ impl CandidateWriter {
         self.writer.write(columns)
     }
 
-    /// Adds to the metadata what is known only when all rows are.
-    pub fn add_metadata(&mut self, pair: (String, String)) {
-        self.writer.add_metadata(pair);
+    /// Adds metadata that is known only after the last row.
+    pub fn add_metadata(&mut self, key: String, value: String) {
+        self.writer.add_metadata(key, value);
     }
 
     /// Completes the file and gives it its name.
@@ -114,15 +114,16 @@ pub struct CandidateTable {
     pub ids: Texts,
     /// The classes that they mention.
     pub classes: Labels,
-    /// The names by which they mention them.
+    /// The class names that were found in their texts.
     pub matched_names: Labels,
 }
 
 /// Reads a file of candidates: Parquet, or CSV by its extension.
 pub fn read_candidates(path: impl AsRef<Path>) -> Result<CandidateTable> {
     let path = path.as_ref();
-    let (mut ids, mut classes, mut matched_names) =
-        (Texts::default(), LabelsBuilder::default(), LabelsBuilder::default());
+    let mut ids = Texts::default();
+    let mut classes = LabelsBuilder::default();
+    let mut matched_names = LabelsBuilder::default();
     let wanted = ["id", "class", "matched_name"].map(|name| (name, Kind::Text));
     TableFile::open(path)?.for_each_batch(&wanted, |columns| {
         let [id, class, matched_name] = columns else { unreachable!("as many columns as names") };
@@ -130,7 +131,8 @@ pub fn read_candidates(path: impl AsRef<Path>) -> Result<CandidateTable> {
         class.for_each_given_text(&mut |text| classes.push(text))?;
         matched_name.for_each_given_text(&mut |text| matched_names.push(text))
     })?;
-    let (classes, matched_names) = (classes.finish(), matched_names.finish());
+    let classes = classes.finish();
+    let matched_names = matched_names.finish();
     Ok(CandidateTable { path: path.to_path_buf(), ids, classes, matched_names })
 }
 
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_to_keep_come_after_the_others_and_readers_pass_over_them() {
+    fn columns_to_keep_come_last_and_are_ignored_by_readers() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["c.parquet", "c.csv"] {
             let path = folder.path().join(name);
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_file_vanishes() {
+    fn an_unfinished_file_is_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = CandidateWriter::create(folder.path().join("c.parquet"), &[]).unwrap();
         writer.write(&[row("7", "n2", "barn owl")]).unwrap();

@@ -11,9 +11,9 @@ use labelsieve_files::tables::table_write::TableWriter;
 /// A photo to download.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DownloadRow {
-    /// Its address.
+    /// Its URL.
     pub url: String,
-    /// What it shows.
+    /// Its caption.
     pub caption: Option<String>,
     /// The example.
     pub id: String,
@@ -21,8 +21,8 @@ pub struct DownloadRow {
 
 /// Writes a list of photos; the file appears in [`DownloadListWriter::finish`].
 ///
-/// Its columns are `url`, `caption`, `key` and `id`. The last two are the same: img2dataset calls what it downloads by keys of
-/// its own, so that a column `key` is lost in it, and one called `id` is not.
+/// Its columns are `url`, `caption`, `key` and `id`. The last two are the same: img2dataset replaces a column `key` by keys of
+/// its own, and keeps a column `id`.
 pub struct DownloadListWriter {
     writer: TableWriter,
 }
@@ -50,9 +50,9 @@ impl DownloadListWriter {
         ])
     }
 
-    /// Adds to the metadata what is known only when all rows are.
-    pub fn add_metadata(&mut self, pair: (String, String)) {
-        self.writer.add_metadata(pair);
+    /// Adds metadata that is known only after the last row.
+    pub fn add_metadata(&mut self, key: String, value: String) {
+        self.writer.add_metadata(key, value);
     }
 
     /// Completes the file and gives it its name.

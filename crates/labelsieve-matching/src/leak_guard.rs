@@ -1,4 +1,4 @@
-//! Candidates that are really clean or test examples: a pool that contains the test photos makes every figure a lie.
+//! Detecting candidates that are copies of clean or test examples: a pool with test photos would invalidate every evaluation.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -15,16 +15,16 @@ pub struct LeakGuard<'a> {
     threshold: f32,
 }
 
-/// Why a candidate is taken for a guarded example.
+/// A candidate that is a copy of a guarded example.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Leak {
-    /// How sure that is.
+    /// The evidence.
     pub kind: LeakKind,
     /// The guarded row; the first of several.
     pub guard_row: usize,
 }
 
-/// How a candidate resembles a guarded example.
+/// The kind of similarity to a guarded example.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LeakKind {
     /// The same file or the same feature row, byte for byte.
@@ -36,14 +36,15 @@ pub enum LeakKind {
     },
 }
 
-/// Rows that are compared at a time: 256 × 256 similarities and two blocks of 512 columns fit a core's own cache.
+/// Rows per comparison: 256 × 256 similarities and two blocks of 512 columns fit in a core's own cache.
 const BLOCK: usize = 256;
 
 impl<'a> LeakGuard<'a> {
-    /// Guards `features`. `content_hashes` are digests of the files, one per row, where the collection has them; an
-    /// empty one is unknown. Rows at a cosine of `threshold` or more are near-duplicates.
+    /// Guards `features`. `content_hashes` are digests of the files, one per row, if the collection has them; an empty one is
+    /// unknown. Rows with a cosine similarity of at least `threshold` are near-duplicates.
     pub fn new(features: &'a Features, content_hashes: &'a [String], threshold: f32) -> LeakGuard<'a> {
-        let (mut row_of_bits, mut row_of_hash) = (HashMap::new(), HashMap::new());
+        let mut row_of_bits = HashMap::new();
+        let mut row_of_hash = HashMap::new();
         for (row, bits) in features.rows().enumerate().filter(|(_, bits)| is_known(bits)) {
             row_of_bits.entry(RowBits(bits)).or_insert(row);
         }
@@ -55,8 +56,8 @@ impl<'a> LeakGuard<'a> {
 
     /// For each candidate, the guarded example it leaks, if any.
     ///
-    /// Every candidate is compared with every guarded row: no approximate index stands between a test photo and its
-    /// copy. As in the graph, a fast product only screens and `dot` decides.
+    /// Every candidate is compared with every guarded row: an approximate index could miss the copy of a test photo. As in the
+    /// graph, a fast product screens and `dot` decides.
     pub fn leaks(&self, candidates: &Features, content_hashes: &[String]) -> Result<Vec<Option<Leak>>> {
         self.features.check_width("the set of candidates", candidates, "the guarded set")?;
         let mut leaks = vec![None; candidates.len()];
@@ -105,12 +106,12 @@ impl<'a> LeakGuard<'a> {
     }
 }
 
-/// A row of zeros says nothing about its photo.
+/// An all-zero feature vector does not identify its photo.
 fn is_known(row: &[f32]) -> bool {
     row.iter().any(|&value| value != 0.0)
 }
 
-/// A feature row that equals another only when every bit does.
+/// A feature row compared bit by bit.
 struct RowBits<'a>(&'a [f32]);
 
 impl PartialEq for RowBits<'_> {
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_and_near_copies_are_told_from_strangers() {
+    fn copies_and_near_copies_are_distinguished_from_other_photos() {
         let leaks = leaks(&rows(&[1.0, 0.0, 0.8, 0.6, 0.0, 1.0]), &rows(&[0.6, 0.8, 1.0, 0.0]), 0.95);
         assert_eq!(leaks[0], Some(Leak { kind: LeakKind::Identical, guard_row: 1 }));
         let Some(Leak { kind: LeakKind::NearDuplicate { similarity }, guard_row: 0 }) = leaks[1] else {
@@ -154,7 +155,8 @@ mod tests {
     #[test]
     fn the_same_file_is_identical_whatever_its_features() {
         let hashes = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
-        let (guard, guard_hashes) = (rows(&[0.0, 1.0, 0.0, 1.0]), hashes(&["", "bb"]));
+        let guard = rows(&[0.0, 1.0, 0.0, 1.0]);
+        let guard_hashes = hashes(&["", "bb"]);
         let candidates = rows(&[1.0, 0.0, 1.0, 0.0, 1.0, 0.0]);
         let guard = LeakGuard::new(&guard, &guard_hashes, 0.95);
         let leaks = guard.leaks(&candidates, &hashes(&["aa", "", "bb"])).unwrap();
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_zeros_resemble_nothing() {
+    fn all_zero_feature_vectors_are_not_copies() {
         assert_eq!(leaks(&rows(&[0.0, 0.0]), &rows(&[0.0, 0.0]), 0.95), [None]);
     }
 
@@ -185,7 +187,8 @@ mod tests {
             guard_angles in proptest::collection::vec(0.0f32..6.3, 1..600),
         ) {
             let unit = |angles: &[f32]| rows(&angles.iter().flat_map(|a| [a.cos(), a.sin()]).collect::<Vec<f32>>());
-            let (candidates, guard) = (unit(&angles), unit(&guard_angles));
+            let candidates = unit(&angles);
+            let guard = unit(&guard_angles);
             for (row, leak) in candidates.rows().zip(leaks(&candidates, &guard, 0.9999)) {
                 let best = guard.rows().map(|g| dot(row, g)).fold(-1.0, f32::max);
                 prop_assert_eq!(leak.is_some(), best >= 0.9999);

@@ -1,8 +1,11 @@
 //! From class names to candidates: which examples' texts contain a name of which class.
 //!
-//! [`names`] holds the classes and finds their names in a text, all in one pass; [`text`] reads texts from the files that people have;
-//! [`job`] puts both together, writes candidates and lists photos to download; [`LeakGuard`] keeps test photos out of them. The design,
-//! from the naive algorithm up, is in `docs/matching.md`.
+//! - [`names`]: the classes, and the automaton that finds all their names in a text in one pass
+//! - [`text`]: reading texts from CSV, JSON Lines, Parquet and other files, in parallel
+//! - [`job`]: the stage itself, which writes candidates and a list of photos to download
+//! - [`LeakGuard`]: detecting copies of clean and test examples among the candidates
+//!
+//! The design, from the naive algorithm up, is in `docs/matching.md`.
 
 mod candidates_file;
 mod download_list;
@@ -15,6 +18,6 @@ pub use candidates_file::{CandidateRow, CandidateTable, CandidateWriter, LeakedE
 pub use download_list::{DownloadListWriter, DownloadRow};
 pub use leak_guard::{Leak, LeakGuard, LeakKind};
 pub use names::{
-    CandidateStatistics, ClassCount, ClassEntry, ClassList, ComparedClass, FoundClass, MatchRule, Matcher,
+    CandidateStatistics, ClassCount, ClassEntry, ClassList, ClassMatch, ComparedMatch, MatchRule, Matcher,
     NameWarning, NamesError, Searcher, TextEncoding,
 };

@@ -1,7 +1,7 @@
 //! The matcher against captions by hand, and against a naive matcher that shares only the Unicode tables with it.
 
 use labelsieve_matching::names::{
-    ClassEntry, ClassList, ComparedClass, MatchRule, Matcher, NameWarning, TextEncoding,
+    ClassEntry, ClassList, ComparedMatch, MatchRule, Matcher, NameWarning, TextEncoding,
 };
 use proptest::prelude::*;
 
@@ -103,11 +103,13 @@ fn compared(classes: &[ClassEntry], texts: &[&str]) -> (Vec<usize>, Vec<usize>) 
     let list = ClassList::new(classes.to_vec()).unwrap();
     let matcher = Matcher::comparing(&list, MatchRule::Phrase, MatchRule::Plural).unwrap();
     assert!(matcher.compares());
-    let (mut asked, mut wider, mut searcher) = (Vec::new(), Vec::new(), matcher.searcher());
+    let mut asked = Vec::new();
+    let mut wider = Vec::new();
+    let mut searcher = matcher.searcher();
     texts.iter().enumerate().for_each(|(column, text)| searcher.push(column, text, TextEncoding::Plain));
     searcher.take_compared(|class| match class {
-        ComparedClass::Asked(found) => asked.push(found.class),
-        ComparedClass::Wider(class) => wider.push(class),
+        ComparedMatch::Asked(found) => asked.push(found.class),
+        ComparedMatch::Wider(class) => wider.push(class),
     });
     (asked, wider)
 }
@@ -178,7 +180,8 @@ mod naive {
     }
 
     pub fn has_phrase(text: &str, name: &str, same: impl Fn(&str, &str) -> bool) -> bool {
-        let (text, name) = (words(text), words(name));
+        let text = words(text);
+        let name = words(name);
         !name.is_empty()
             && text.windows(name.len()).any(|window| window.iter().zip(&name).all(|(a, b)| same(a, b)))
     }

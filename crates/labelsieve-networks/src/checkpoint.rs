@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use labelsieve_files::work::outputs::beside;
 use labelsieve_files::work::table::percent;
-use labelsieve_files::work::{Error, Kept, Monitor, Progress, Result};
+use labelsieve_files::work::{Error, Monitor, Progress, Result, SavedWork};
 use labelsieve_files::{NetworkFile, NetworkMetadata, Precision, Verified};
 use serde_json::json;
 
@@ -61,7 +61,7 @@ struct CheckpointFile<'a> {
 impl CheckpointFile<'_> {
     /// Tells the monitor which epochs would survive an interrupt.
     fn announce(&self, checkpoint: &Checkpoint, total: usize, monitor: &dyn Monitor) {
-        monitor.keep(Kept::Epochs { path: self.path.clone(), done: checkpoint.epochs.len(), total });
+        monitor.keep(SavedWork::Epochs { path: self.path.clone(), done: checkpoint.epochs.len(), total });
     }
 
     fn save(&self, checkpoint: &Checkpoint) -> Result<()> {

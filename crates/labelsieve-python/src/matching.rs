@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use labelsieve_matching::names::{
-    CandidateStatistics, ClassEntry, ClassList, FoundClass, MatchRule, Matcher, NameWarning, TextEncoding,
+    CandidateStatistics, ClassEntry, ClassList, ClassMatch, MatchRule, Matcher, NameWarning, TextEncoding,
 };
 use labelsieve_matching::text::read_class_file as read_classes;
 use numpy::PyArray1;
@@ -46,7 +46,7 @@ pub fn find_names<'py>(
     let task = Task::new(rows.len());
     let watch = task.watch();
     let blocks = run(py, &task, progress.as_ref(), || {
-        let search = |block: &[Vec<(usize, String)>]| -> labelsieve::Result<Vec<(usize, FoundClass)>> {
+        let search = |block: &[Vec<(usize, String)>]| -> labelsieve::Result<Vec<(usize, ClassMatch)>> {
             watch.check()?;
             let (mut searcher, mut found) = (matcher.searcher(), Vec::new());
             for (row, texts) in block.iter().enumerate() {
@@ -59,9 +59,9 @@ pub fn find_names<'py>(
     })?
     .map_err(value_error)?;
     let numbered = blocks.iter().enumerate();
-    let found: Vec<(usize, FoundClass)> =
+    let found: Vec<(usize, ClassMatch)> =
         numbered.flat_map(|(b, block)| block.iter().map(move |&(row, hit)| (b * BLOCK + row, hit))).collect();
-    let column = |of: fn(&(usize, FoundClass)) -> usize| {
+    let column = |of: fn(&(usize, ClassMatch)) -> usize| {
         PyArray1::from_iter(py, found.iter().map(|found| of(found) as i64))
     };
     let warnings = matcher.warnings().iter().map(|warning| in_words(warning, &classes)).collect();

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use labelsieve_files::work::{Kept, Meter, Monitor, Progress, Words};
+use labelsieve_files::work::{Meter, Monitor, Progress, SavedWork, Words};
 use labelsieve_numerics::Watch;
 use pyo3::exceptions::{PyRuntimeWarning, PyUserWarning};
 use pyo3::intern;
@@ -187,7 +187,7 @@ impl Monitor for Session {
     }
 
     /// The exception tells the user that the work ended early; the next run finds what is kept.
-    fn keep(&self, _kept: Kept) {}
+    fn keep(&self, _kept: SavedWork) {}
 
     fn stdout(&self) -> Box<dyn Write + Send> {
         Box::new(NoStdout)

@@ -168,7 +168,12 @@ impl Paper {
         let key = resume::Key::new("bench paper", self, &ADDS_CELLS)?
             .on_device(opened.kind())
             .with_files(&files)?;
-        let (journal, records) = resume::open(&self.run, &key, (None, "pieces of work"), monitor)?;
+        let (journal, records) = resume::open(
+            &self.run,
+            &key,
+            resume::RecordUnits { unit: "pieces of work", total: None },
+            monitor,
+        )?;
         let grid = Grid { shots: self.shots.clone(), episodes: usize::from(self.episodes), seed: self.seed };
         let mut run = Run::new(opened.engine(), journal, records, grid);
 

@@ -343,7 +343,8 @@ impl Photos {
         let key = resume::Key::new("bench photos", self, &ADDS_CELLS)?.with(&found).on_device(opened.kind());
         let key = key.with_files(&files)?;
         let path = self.output.join(format!("cells-{}.journal", backbone.name));
-        let (journal, records) = resume::open(&path, &key, (None, "pieces of work"), monitor)?;
+        let (journal, records) =
+            resume::open(&path, &key, resume::RecordUnits { unit: "pieces of work", total: None }, monitor)?;
         let grid = Grid { shots: protocol.shots.clone(), episodes: protocol.episodes, seed: self.seed };
         Ok(Run::new(opened.engine(), journal, records, grid))
     }

@@ -32,7 +32,8 @@ impl Cells {
         let files: Vec<&Path> = set.made_from.iter().map(PathBuf::as_path).collect();
         let key = key.on_device(opened.kind()).with_files(&files)?;
         let path = bench.output.join(format!("cells-{}.journal", set.name));
-        let (journal, records) = resume::open(&path, &key, (None, "cells"), monitor)?;
+        let (journal, records) =
+            resume::open(&path, &key, resume::RecordUnits { unit: "cells", total: None }, monitor)?;
         let read = |(key, payload): (String, Vec<u8>)| Some((key, serde_json::from_slice(&payload).ok()?));
         Ok(Cells { journal, done: records.into_iter().filter_map(read).collect() })
     }

@@ -8,7 +8,7 @@ use clap::Args;
 use labelsieve_files::inputs::decisions::Decisions;
 use labelsieve_files::work::resume::lock::OutputLock;
 use labelsieve_files::work::resume::{self, Key};
-use labelsieve_files::work::{Kept, Monitor};
+use labelsieve_files::work::{Monitor, SavedWork};
 use labelsieve_files::{DataError, is_stream};
 use labelsieve_matching::names::MatchRule;
 use labelsieve_matching::text::{TextColumns, TextSource, read_class_file};
@@ -153,7 +153,12 @@ impl Run {
         };
         let steps = self.steps(&model, captions.as_ref(), &scored_with);
         let path = self.output.join(JOURNAL);
-        let (journal, records) = resume::open(&path, &key, (Some(steps.len()), "steps"), printer)?;
+        let (journal, records) = resume::open(
+            &path,
+            &key,
+            resume::RecordUnits { unit: "steps", total: Some(steps.len()) },
+            printer,
+        )?;
         let finished: HashMap<String, Vec<u8>> = records.into_iter().collect();
         let step_printer = printer.for_steps();
         let mut is_done = true; // what follows a step that is run again is run again too
@@ -166,7 +171,7 @@ impl Run {
                 printer.note(&format!("\n# {}: done already, in `{shown}`", step.why));
                 continue;
             }
-            printer.keep(Kept::Steps { path: path.clone(), total: steps.len() });
+            printer.keep(SavedWork::Steps { path: path.clone(), total: steps.len() });
             run_step(step.why, &step.words, &step_printer)?;
             journal.append(&name, step.state()?.as_bytes())?;
         }

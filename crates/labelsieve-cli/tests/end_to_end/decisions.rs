@@ -125,12 +125,11 @@ fn decisions_about_nothing_are_named_and_a_file_of_them_is_refused() {
         assert!(done.err.contains(part), "{done:?}");
     }
     write(folder, "none.csv", b"id,class,decision\nn0,Barn_Owl,accept\n");
-    let parts =
-        ["no decision in `none.csv` is about a candidate", "hint: did you mean the class `barn owl`?"];
+    let parts = ["no decision in `none.csv` matches a candidate", "hint: did you mean the class `barn owl`?"];
     refuses(folder, &format!("{SCORE} --decisions none.csv -o S.parquet"), &parts);
     write(folder, "empty.csv", b"id,class,decision\n");
     let done = run(folder, &format!("{SCORE} --decisions empty.csv -o S.parquet")).ok();
-    assert!(done.err.contains("`empty.csv` holds no decisions"), "{done:?}");
+    assert!(done.err.contains("`empty.csv` contains no decisions"), "{done:?}");
     refuses(folder, &format!("{SCORE} --decisions d.csv -o d.csv"), &["would replace the input `d.csv`"]);
     refuses(folder, &format!("{SCORE} --decisions d.csv --dry-run"), &["--dry-run does not use --decisions"]);
 }
@@ -208,7 +207,7 @@ fn a_classifier_counts_accepted_candidates_as_clean_and_leaves_rejected_ones_out
     write_decisions(folder, "fewer.csv", &known, 8);
     let done =
         run(folder, &format!("{train} --relevance R.parquet --decisions fewer.csv -o f.safetensors")).ok();
-    assert!(done.err.contains("candidates that no longer hold in `fewer.csv`"), "{done:?}");
+    assert!(done.err.contains("candidates that were withdrawn or changed in `fewer.csv`"), "{done:?}");
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn a_bin_needs_the_rows_of_its_own_classes_alone_and_says_nothing_of_the_others(
         }
         let stray = "about unknown classes: `no such class`";
         assert_eq!(said.err.contains(stray), index == 0, "the first part alone tells of it: {said:?}");
-        assert!(!said.err.contains("no candidates of their class"), "{said:?}");
+        assert!(!said.err.contains("not candidates of their class"), "{said:?}");
     }
     run(folder, "merge parts -o merged.parquet").ok();
     assert_eq!(bytes(folder, "merged.parquet"), bytes(folder, "whole.parquet"));
@@ -254,7 +254,7 @@ fn a_part_that_is_complete_is_left_alone_and_one_of_another_run_is_not_replaced(
 
     let exists = |what: &'static str| ["`P.parquet` exists and ", what, "hint: move it elsewhere"];
     let shard = |shard: &str, seed: usize| format!("score {GCN} --shard {shard} --seed {seed} -o P.parquet");
-    refuses(folder, &shard("0/2", 1), &exists("is a part of another run, made with other files or settings"));
+    refuses(folder, &shard("0/2", 1), &exists("is a part of another run, with different files or settings"));
     refuses(folder, &shard("1/2", 0), &exists("is part 0 of 2, not part 1 of 2"));
     refuses(folder, &shard("0/3", 0), &exists("is part 0 of 2, not part 0 of 3"));
     run(folder, &format!("score {GCN} -o whole.parquet")).ok();

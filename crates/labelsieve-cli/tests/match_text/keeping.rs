@@ -144,8 +144,8 @@ fn lists_of_shards_merge_to_that_of_a_single_run_with_each_photo_once() {
         assert!(output.status.success(), "{}", error_of(&output));
     }
     std::fs::remove_file(folder.path("urls-1.parquet")).unwrap();
-    assert!(!error_of(&shard(1)).contains("complete already"));
-    assert!(error_of(&shard(1)).contains("complete already"));
+    assert!(!error_of(&shard(1)).contains("already complete"));
+    assert!(error_of(&shard(1)).contains("already complete"));
     for (parts, whole) in [("part", "out.parquet"), ("urls", "urls.parquet")] {
         let output =
             folder.run(&format!("merge {parts}-0.parquet {parts}-1.parquet {parts}-2.parquet -o m.parquet"));

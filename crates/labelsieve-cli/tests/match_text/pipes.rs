@@ -129,7 +129,7 @@ fn classes_come_from_standard_input_and_not_together_with_the_texts() {
         let output = folder.piped(&format!("match {names} -o out.parquet"), bytes);
         let message = error_of(&output);
         assert!(!output.status.success() && !folder.path("out.parquet").exists(), "{names}");
-        assert!(message.contains("can be read only once, and was given twice"), "{names}: {message}");
+        assert!(message.contains("can be read only once but was given twice"), "{names}: {message}");
         assert!(message.contains("hint: pass one of the two as a file"), "{names}: {message}");
     }
 }

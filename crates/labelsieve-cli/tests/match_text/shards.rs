@@ -143,7 +143,7 @@ fn a_part_that_is_there_is_not_made_again_and_never_replaced_by_another() {
     let written = std::fs::metadata(folder.path("part-0-of-2.parquet")).unwrap().modified().unwrap();
     let again = folder.shard(0, 2, &format!("{TEXTS} --stats stats.json"));
     assert!(again.status.success(), "{}", error_of(&again));
-    assert!(error_of(&again).contains("`part-0-of-2.parquet` is complete already"), "{}", error_of(&again));
+    assert!(error_of(&again).contains("`part-0-of-2.parquet` is already complete"), "{}", error_of(&again));
     assert_eq!(std::fs::metadata(folder.path("part-0-of-2.parquet")).unwrap().modified().unwrap(), written);
     let stats = std::fs::read_to_string(folder.path("stats.json")).unwrap();
     let n_rows = rows_of(&folder.path("part-0-of-2.parquet")).len();

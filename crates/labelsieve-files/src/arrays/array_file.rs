@@ -12,7 +12,7 @@ use crate::arrays::npy::{Dtype, NPY_HEAD_LIMIT, NpyHeader};
 use crate::storage::input::open_seekable;
 use crate::{DataError, Result};
 
-/// The most bytes that one read asks for.
+/// Maximum number of bytes per read.
 pub const CHUNK_BYTES: usize = 8 << 20;
 
 /// A NumPy array that is read in place, in pieces, from any number of threads.
@@ -32,7 +32,7 @@ impl ArrayFile {
         ArrayFile::from_file(path, open_seekable(path)?)
     }
 
-    /// The same for an open file, which `path` names in messages.
+    /// As [`ArrayFile::open`], for an open file; `path` is its name in messages.
     pub fn from_file(path: &Path, file: File) -> Result<ArrayFile> {
         let len = file.metadata().map_err(DataError::io("read", path))?.len();
         ArrayFile::new(path.to_path_buf(), ByteSource::File { file, start: 0, len })
@@ -46,7 +46,7 @@ impl ArrayFile {
         Ok(ArrayFile { path, header, bytes, checksum: None })
     }
 
-    /// A file of nothing but elements, little-endian, in this shape.
+    /// A file without a header: little-endian elements in this shape.
     pub fn without_header(path: &Path, file: File, dtype: Dtype, shape: Vec<usize>) -> Result<ArrayFile> {
         let len = file.metadata().map_err(DataError::io("read", path))?.len();
         let header = NpyHeader { dtype, fortran: false, shape, data_offset: 0 };
@@ -54,7 +54,7 @@ impl ArrayFile {
         Ok(ArrayFile { path: path.to_path_buf(), header, bytes, checksum: None })
     }
 
-    /// The same with a checksum, which is compared before the first element is handed out.
+    /// Adds a checksum, which is verified before the first element is returned.
     pub fn with_checksum(self, crc32: u32) -> ArrayFile {
         ArrayFile { checksum: Some(Checksum::new(crc32)), ..self }
     }
@@ -69,7 +69,7 @@ impl ArrayFile {
         &self.header
     }
 
-    /// How many bytes of it are in memory: all that came out of a compressed archive.
+    /// The number of bytes in memory: nonzero only for a member of a compressed archive.
     pub fn bytes_in_memory(&self) -> u64 {
         match &self.bytes {
             ByteSource::File { .. } => 0,
@@ -114,7 +114,8 @@ impl ArrayFile {
         if let Some(checksum) = &self.checksum {
             let checked = checksum.check(&self.bytes).map_err(DataError::io("read", &self.path))?;
             checked.map_err(|(expected, found)| {
-                let (expected, found) = (format!("{expected:08x}"), format!("{found:08x}: file is corrupt"));
+                let expected = format!("{expected:08x}");
+                let found = format!("{found:08x}: file is corrupt");
                 DataError::malformed(&self.path, "checksum", expected, found)
             })?;
         }
@@ -122,7 +123,7 @@ impl ArrayFile {
         self.bytes.read_exact_at(offset, out).map_err(DataError::io("read", &self.path))
     }
 
-    /// Some of the elements as memory, for 32-bit floats in a file of their own: an archive has a checksum to be compared.
+    /// Memory-maps some of the elements. Only for 32-bit floats outside an archive: the members of one must be verified first.
     pub fn map_floats(&self, elements: Range<usize>) -> Option<MappedFloats> {
         if self.header.dtype != Dtype::F32 || self.checksum.is_some() || elements.is_empty() {
             return None;
@@ -142,7 +143,7 @@ pub fn read_ints(path: impl AsRef<Path>) -> Result<Vec<i64>> {
     ArrayFile::open(path)?.read_ints()
 }
 
-/// The integer in `bytes`, or what is there instead.
+/// The integer in `bytes`; the error is the value that is not one.
 fn decode_int(dtype: Dtype, bytes: &[u8]) -> std::result::Result<i64, String> {
     let mut raw = [0; 8];
     raw[..bytes.len()].copy_from_slice(bytes);
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_is_no_list_of_labels() {
+    fn a_matrix_is_not_a_list_of_labels() {
         let matrix = array(|bytes| write_npy_i64(bytes, &[2, 2], &[1; 4])).unwrap();
         let error = matrix.read_ints().unwrap_err().to_string();
         assert_eq!(error, "`a.npy`: npy shape: expected one axis, found [2, 2]");

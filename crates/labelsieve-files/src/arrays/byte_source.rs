@@ -23,8 +23,8 @@ pub enum ByteSource {
     Memory(Vec<u8>),
 }
 
-/// The CRC-32 that a range of bytes should have. It is compared once, when the first of them is read, so reading only a
-/// header costs nothing.
+/// The expected CRC-32 of a range of bytes. It is verified once, at the first read of an element, so reading only the header
+/// costs nothing.
 #[derive(Debug)]
 pub struct Checksum {
     expected: u32,
@@ -32,7 +32,7 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// The checksum that the bytes should have.
+    /// Expects this checksum.
     pub fn new(expected: u32) -> Checksum {
         Checksum { expected, found: OnceLock::new() }
     }
@@ -60,7 +60,8 @@ impl ByteSource {
     /// The CRC-32 of all bytes, in one pass.
     fn crc32(&self) -> io::Result<u32> {
         const PIECE: u64 = 1 << 20;
-        let (mut hasher, mut piece) = (crc32fast::Hasher::new(), Vec::new());
+        let mut hasher = crc32fast::Hasher::new();
+        let mut piece = Vec::new();
         for offset in (0..self.len()).step_by(PIECE as usize) {
             piece.resize((self.len() - offset).min(PIECE) as usize, 0);
             self.read_exact_at(offset, &mut piece)?;
@@ -69,7 +70,7 @@ impl ByteSource {
         Ok(hasher.finalize())
     }
 
-    /// A range of a file as floats in memory, where the system can do that.
+    /// Memory-maps a range of a file as floats, where the platform supports it.
     pub fn map_floats(&self, range: Range<u64>) -> Option<MappedFloats> {
         match self {
             ByteSource::File { file, start, len } if range.end <= *len => {
@@ -79,7 +80,7 @@ impl ByteSource {
         }
     }
 
-    /// Fills `out` from `offset` on, or fails.
+    /// Fills `out` with the bytes from `offset`.
     pub fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let end = offset.checked_add(out.len() as u64).filter(|&end| end <= self.len());
         let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;

@@ -1,6 +1,6 @@
-//! Numbers that stay in their file and are used as memory.
+//! Memory-mapped numbers.
 
-#![expect(unsafe_code, reason = "a file can be mapped into memory in no other way")]
+#![expect(unsafe_code, reason = "mapping a file into memory is unsafe")]
 
 use std::fs::File;
 use std::io;
@@ -10,20 +10,19 @@ use std::ops::Range;
 use labelsieve_numerics::{Access, BorrowedArray, Pages};
 use memmap2::{Mmap, MmapMut, MmapOptions};
 
-/// A range of an open file, as `f32`. Its pages are the system's: read when they are first used, and dropped when memory
-/// gets short.
+/// A memory-mapped range of a file, as `f32`. The system reads pages on first use and drops them when memory runs low.
 pub struct MappedFloats {
     map: Mmap,
 }
 
 impl MappedFloats {
-    /// Maps these bytes of a file of little-endian floats; nothing where they do not lie as such numbers do in memory.
+    /// Maps these bytes of a file of little-endian floats; `None` if they are not aligned.
     pub fn new(file: &File, bytes: Range<u64>) -> io::Result<Option<MappedFloats>> {
         let len = usize::try_from(bytes.end - bytes.start).map_err(io::Error::other)?;
         if file.metadata()?.len() < bytes.end {
             return Err(io::ErrorKind::UnexpectedEof.into()); // it is shorter than when it was opened
         }
-        // SAFETY: the map is only read. That nobody writes to the file meanwhile cannot be made sure of here; the manual asks for it.
+        // SAFETY: the map is only read. It cannot be ensured here that no other process writes to the file; the manual asks for it.
         let map = unsafe { MmapOptions::new().offset(bytes.start).len(len).map(file)? };
         let mapped = MappedFloats { map };
         let fits = cfg!(target_endian = "little") && size_of_val(mapped.as_ref()) == len;
@@ -55,12 +54,12 @@ impl BorrowedArray<f32> for MappedFloats {
     }
 }
 
-/// What a mapped file may hold: four bytes each, any of which are a number.
+/// A number of four bytes, for which every bit pattern is valid.
 pub trait Number: Send + Sync + 'static {}
 impl Number for f32 {}
 impl Number for u32 {}
 
-/// A whole file that nobody else has open, as numbers to read and write.
+/// A memory-mapped scratch file, as numbers to read and write.
 pub struct MappedPages<T> {
     map: MmapMut,
     len: usize,
@@ -74,7 +73,7 @@ impl<T: Number> MappedPages<T> {
         if file.metadata()?.len() < n_bytes as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        // SAFETY: the file has no name and no other user, so nobody changes or shortens it.
+        // SAFETY: the file has no name and no other user, so it is neither changed nor truncated.
         let map = unsafe { MmapOptions::new().len(n_bytes).map_mut(file)? };
         Ok(MappedPages { map, len, numbers: PhantomData })
     }

@@ -1,4 +1,4 @@
-//! An N×d matrix of features, left in its file until rows of it are needed.
+//! An N×d matrix of features whose rows are read from its file on demand.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::{DataError, Result};
 
 /// More columns than any backbone produces; a file that claims more is corrupt.
 const MAX_COLUMNS: usize = 1 << 20;
-/// Fewer bytes than these are copied: that is soon done, and a copy does not depend on the file any more.
-const LEAST_LENT: usize = 1 << 30;
+/// Smaller matrices are copied: that is quick, and a copy no longer depends on the file.
+const MIN_LENT_BYTES: usize = 1 << 30;
 
 /// A matrix whose rows are read on demand as `f32`, from any number of threads.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Matrix {
         Ok(Matrix { path: array.path().to_path_buf(), rows, cols, storage: Storage::File(array) })
     }
 
-    /// A matrix in memory, row after row; `path` is where it came from.
+    /// A matrix in memory, row by row; `path` is its origin.
     ///
     /// # Panics
     /// When `values` is not a whole number of rows.
@@ -74,7 +74,8 @@ impl Matrix {
 
     /// Stacks matrices with the same number of columns; `path` names the result.
     pub fn stack(path: &Path, parts: Vec<Matrix>) -> Result<Matrix> {
-        let (mut starts, mut rows) = (Vec::with_capacity(parts.len()), 0);
+        let mut starts = Vec::with_capacity(parts.len());
+        let mut rows = 0;
         let cols = parts.first().map_or(0, Matrix::cols);
         for part in &parts {
             if part.cols != cols {
@@ -102,8 +103,8 @@ impl Matrix {
         self.cols
     }
 
-    /// How many bytes of it are in memory, whether rows are read or not: all of a Parquet file or a compressed archive,
-    /// none of a file that is read in place.
+    /// The number of bytes held in memory: all of a Parquet file or a compressed archive, none of a file that is read in
+    /// place.
     pub fn bytes_in_memory(&self) -> u64 {
         match &self.storage {
             Storage::File(array) => array.bytes_in_memory(),
@@ -112,21 +113,22 @@ impl Matrix {
         }
     }
 
-    /// The given rows without a copy, where they are many and lie one after the other: in a file of 32-bit floats, or all
-    /// of them in memory. Whether the numbers are finite is not checked.
+    /// Borrows the given rows without a copy, if they are many and consecutive: in a file of 32-bit floats, or all rows of a
+    /// matrix in memory. The numbers are not checked for being finite.
     pub fn lend(&self, rows: &[usize]) -> Option<SharedNumbers> {
-        self.lend_from(rows, LEAST_LENT)
+        self.lend_from(rows, MIN_LENT_BYTES)
     }
 
-    /// As [`Matrix::lend`], however few they are.
+    /// As [`Matrix::lend`], for any number of rows.
     pub fn lend_in_place(&self, rows: &[usize]) -> Option<SharedNumbers> {
         self.lend_from(rows, 0)
     }
 
-    fn lend_from(&self, rows: &[usize], least_bytes: usize) -> Option<SharedNumbers> {
-        let (&first, &last) = (rows.first()?, rows.last()?);
+    fn lend_from(&self, rows: &[usize], min_bytes: usize) -> Option<SharedNumbers> {
+        let &first = rows.first()?;
+        let &last = rows.last()?;
         let in_order = rows.is_sorted_by(|&a, &b| b == a + 1) && last < self.rows;
-        if !in_order || rows.len() * self.cols * size_of::<f32>() < least_bytes {
+        if !in_order || rows.len() * self.cols * size_of::<f32>() < min_bytes {
             return None;
         }
         match &self.storage {
@@ -141,7 +143,7 @@ impl Matrix {
 
     /// Copies the given rows, in that order, into `out`. Consecutive row numbers become one large read.
     ///
-    /// A row number beyond the end and a value that is not finite are errors.
+    /// Fails on a row number beyond the end and on a value that is not finite.
     ///
     /// # Panics
     /// When `out` does not hold exactly these rows.
@@ -211,7 +213,7 @@ impl Matrix {
     }
 }
 
-/// Turns little-endian floats into `f32`; other types never get here.
+/// Decodes little-endian floats as `f32`; the caller has checked the type.
 fn decode_floats(dtype: Dtype, bytes: &[u8], out: &mut [f32]) {
     match dtype {
         Dtype::F16 => {
@@ -265,7 +267,8 @@ mod tests {
 
     #[test]
     fn runs_and_jumps_in_a_real_file_give_what_memory_gives() {
-        let (n, d) = (40_000, 64); // 10 MB: a run longer than one read
+        let n = 40_000;
+        let d = 64; // 10 MB: a run longer than one read
         let values: Vec<f32> = (0..n * d).map(|i| i as f32).collect();
         let file = tempfile::NamedTempFile::new().unwrap();
         write_npy_f32(&file, &[n, d], &values).unwrap();
@@ -280,7 +283,8 @@ mod tests {
 
     #[test]
     fn rows_in_order_are_lent_and_are_those_that_are_read() {
-        let (n, d) = (100, 3);
+        let n = 100;
+        let d = 3;
         let values: Vec<f32> = (0..n * d).map(|i| i as f32).collect();
         let file = tempfile::NamedTempFile::new().unwrap();
         write_npy_f32(&file, &[n, d], &values).unwrap();
@@ -315,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_matrix_of_floats_is_refused() {
+    fn anything_but_a_matrix_of_floats_is_refused() {
         let check = |matrix: Result<Matrix>, message: &str| {
             assert_eq!(matrix.unwrap_err().to_string(), format!("`a.npy`: {message}"));
         };

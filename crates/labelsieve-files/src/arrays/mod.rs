@@ -1,4 +1,7 @@
-//! Arrays: `.npy` and `.npz`, matrices of features, and rows that stay in their file or in scratch files.
+//! Arrays: reading and writing NumPy files, and matrices that are larger than memory.
+//!
+//! [`npy`] and [`npy_dictionary`] parse headers, [`array_file`] reads elements, [`npz`] archives. A [`matrix`] reads rows on
+//! demand, from a file, from memory or memory-mapped ([`mapped`]); [`scratch`] is temporary space on disk.
 
 pub mod array_file;
 pub mod byte_source;

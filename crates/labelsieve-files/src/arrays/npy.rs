@@ -1,8 +1,8 @@
 //! The header of a NumPy `.npy` file.
 //!
 //! Layout: `\x93NUMPY`, two version bytes, the header length (two bytes in version 1, four in 2 and 3), then a Python
-//! dictionary such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }` and the elements. Nothing in it is
-//! believed before it has been compared with the length of the file.
+//! dictionary such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }` and the elements. Every length is
+//! checked against the length of the file before it is used.
 
 use std::fmt;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::arrays::npy_dictionary::{Dictionary, shorten};
 use crate::{DataError, Result};
 
-/// How many leading bytes of a file [`NpyHeader::parse`] needs at most. Headers of plain number arrays are 118 bytes long.
+/// The number of leading bytes that [`NpyHeader::parse`] needs at most. Headers of plain number arrays are 118 bytes long.
 pub const NPY_HEAD_LIMIT: usize = 64 << 10;
 
 /// The first bytes of every `.npy` file.
@@ -18,7 +18,7 @@ pub const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// The element types that can be read: little-endian numbers and booleans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say everything")]
+#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub enum Dtype {
     F16,
     F32,
@@ -59,7 +59,7 @@ impl Dtype {
         Dtype::ALL.iter().find(|entry| entry.1 == self).expect("the table lists every variant")
     }
 
-    /// Reads NumPy's name for a type, e.g. `<f4`; the error says what was found instead.
+    /// Parses NumPy's name for a type, e.g. `<f4`; the error describes the unsupported type.
     pub fn from_descr(descr: &str) -> std::result::Result<Dtype, String> {
         let order = descr.chars().next().unwrap_or(' ');
         let known = Dtype::ALL.iter().find(|entry| Some(entry.0) == descr.get(1..));
@@ -78,7 +78,7 @@ impl fmt::Display for Dtype {
     }
 }
 
-/// What a `.npy` file says about itself, checked against the length of the file.
+/// The header of a `.npy` file, checked against the length of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpyHeader {
     /// The element type.
@@ -133,7 +133,7 @@ impl NpyHeader {
     }
 }
 
-/// Where the dictionary starts and how long it is.
+/// The start and the length of the dictionary.
 fn locate_dictionary(path: &Path, head: &[u8], file_len: u64) -> Result<(usize, usize)> {
     if !head.starts_with(MAGIC) {
         let found = format!("a file of {file_len} bytes that starts differently");

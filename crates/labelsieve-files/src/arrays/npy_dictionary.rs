@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::arrays::npy::Dtype;
 use crate::{DataError, Result};
 
-/// Reads the one Python dictionary that NumPy writes; no other Python is understood.
+/// A parser for the dictionary that NumPy writes, and no other Python.
 pub struct Dictionary<'a> {
     path: &'a Path,
     text: &'a str,
@@ -20,7 +20,9 @@ impl<'a> Dictionary<'a> {
 
     /// Element type, whether columns come first, and shape.
     pub fn read(mut self) -> Result<(Dtype, bool, Vec<usize>)> {
-        let (mut dtype, mut fortran, mut shape) = (None, None, None);
+        let mut dtype = None;
+        let mut fortran = None;
+        let mut shape = None;
         self.expect('{')?;
         while !self.eat('}') {
             let key = self.quoted()?;
@@ -107,7 +109,7 @@ impl<'a> Dictionary<'a> {
     }
 }
 
-/// Text from a file, cut and escaped so that it fits in a message.
+/// Text from a file, truncated and escaped for use in a message.
 pub fn shorten(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_debug).collect()
 }

@@ -1,4 +1,4 @@
-//! Writing `.npy`, for the element types that we produce.
+//! Writing `.npy` files.
 
 use std::io::Write;
 
@@ -36,7 +36,7 @@ pub fn write_npy_u8(writer: impl Write, shape: &[usize], values: &[u8]) -> std::
     write_npy(writer, Dtype::U8, shape, values, |value| [value])
 }
 
-/// All that stands before the elements.
+/// Everything before the elements.
 pub fn npy_head(dtype: Dtype, shape: &[usize]) -> Vec<u8> {
     let axes: String = shape.iter().map(|axis| format!("{axis}, ")).collect();
     let axes = if shape.len() == 1 { axes.trim_end() } else { axes.trim_end_matches(", ") };

@@ -15,7 +15,7 @@ use crate::arrays::scratch::temporary_folder;
 use crate::storage::input::open_seekable;
 use crate::{Action, AtomicFile, DataError, Result};
 
-/// The largest ratio that deflate can reach; a member that claims more has a wrong size.
+/// The largest ratio that deflate can reach; a member that claims a larger one has a wrong size.
 const MAX_DEFLATE_RATIO: u64 = 1032;
 
 /// A compressed member up to this size is unpacked to memory, a larger one to a temporary file.
@@ -36,7 +36,7 @@ impl Npz {
         Npz::from_file(path.as_ref(), open_seekable(path.as_ref())?)
     }
 
-    /// The same for an open file, which `path` names in messages.
+    /// As [`Npz::open`], for an open file; `path` is its name in messages.
     pub fn from_file(path: &Path, file: File) -> Result<Npz> {
         let path = path.to_path_buf();
         let file_len = file.metadata().map_err(DataError::io("read", &path))?.len();
@@ -57,7 +57,7 @@ impl Npz {
     }
 
     /// One array. A stored member is read in place, a deflated one is unpacked, to a temporary file if it is large. Either
-    /// way its checksum is compared before the first element is handed out.
+    /// way its checksum is verified before the first element is returned.
     pub fn array(&mut self, name: &str) -> Result<ArrayFile> {
         let member = format!("{name}.npy");
         let Some(index) = self.archive.index_for_name(&member) else {
@@ -66,7 +66,9 @@ impl Npz {
         };
         let member_path = self.path.join(member);
         let mut entry = self.archive.by_index(index).map_err(undecodable(&self.path))?;
-        let (size, packed, crc32) = (entry.size(), entry.compressed_size(), entry.crc32());
+        let size = entry.size();
+        let packed = entry.compressed_size();
+        let crc32 = entry.crc32();
         match entry.compression() {
             CompressionMethod::Stored => {
                 let start = entry.data_start().unwrap_or(u64::MAX);
@@ -103,14 +105,14 @@ impl Npz {
     }
 }
 
-/// Unpacks `size` bytes, after the array's own header has confirmed that it is that large.
+/// Unpacks `size` bytes, after checking the size against the array's own header.
 fn inflate(path: &Path, entry: &mut impl Read, size: u64) -> Result<ByteSource> {
     let failed = |error| DataError::undecodable(path, "npz", error);
     let mut head = Vec::new();
     let head_len = size.min(NPY_HEAD_LIMIT as u64);
     entry.by_ref().take(head_len).read_to_end(&mut head).map_err(failed)?;
     NpyHeader::parse(path, &head, size)?;
-    // One byte more than claimed: the checksum is compared only when the end is reached.
+    // One byte more than claimed: the checksum is verified only at the end.
     let mut rest = entry.by_ref().take(size + 1 - head.len() as u64);
     let (bytes, found) = if size <= MAX_BYTES_IN_MEMORY {
         let mut bytes = head;
@@ -121,23 +123,23 @@ fn inflate(path: &Path, entry: &mut impl Read, size: u64) -> Result<ByteSource> 
         let (file, found) = unpack(path, &head, &mut rest)?;
         (ByteSource::File { file, start: 0, len: size }, found)
     };
-    match found == size {
-        true => Ok(bytes),
-        false => {
-            let found = format!("{found} bytes");
-            Err(DataError::malformed(path, "archive member", format!("{size} bytes"), found))
-        }
+    if found == size {
+        Ok(bytes)
+    } else {
+        let found = format!("{found} bytes");
+        Err(DataError::malformed(path, "archive member", format!("{size} bytes"), found))
     }
 }
 
-/// Writes to an unnamed file that disappears with the process, so that memory stays small whatever the archive holds.
+/// Unpacks to an unnamed temporary file, so that memory use stays small for any archive.
 fn unpack(path: &Path, head: &[u8], rest: &mut impl Read) -> Result<(File, u64)> {
     let folder = temporary_folder();
     let no_room =
         |cause| DataError::Io { action: Action::Write, path: folder.join("an unpacked array"), cause };
     let mut file = tempfile::tempfile_in(&folder).map_err(no_room)?;
     file.write_all(head).map_err(no_room)?;
-    let (mut piece, mut length) = (vec![0; 1 << 20], head.len() as u64);
+    let mut piece = vec![0; 1 << 20];
+    let mut length = head.len() as u64;
     loop {
         let n = match rest.read(&mut piece) {
             Ok(0) => return Ok((file, length)),
@@ -150,7 +152,7 @@ fn unpack(path: &Path, head: &[u8], rest: &mut impl Read) -> Result<(File, u64)>
     }
 }
 
-/// Writes an uncompressed archive, as `np.savez` does, that appears only when finished.
+/// Writes an uncompressed archive, as `np.savez` does; the file appears only when finished.
 pub struct NpzWriter {
     path: PathBuf,
     archive: ZipWriter<AtomicFile>,
@@ -204,13 +206,13 @@ impl NpzWriter {
         Ok(self)
     }
 
-    /// Starts an array whose elements follow by [`NpzWriter::write_bytes`].
+    /// Starts an array whose elements are added by [`NpzWriter::write_bytes`].
     pub fn start_array(&mut self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<()> {
         self.start(name, shape.iter().product::<usize>() * dtype.size())?;
         self.write_bytes(&npy_head(dtype, shape))
     }
 
-    /// Adds to the array that was started last.
+    /// Adds bytes to the array that was started last.
     pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.archive.write_all(bytes).map_err(DataError::io("write", &self.path))
     }
@@ -347,7 +349,8 @@ mod tests {
     fn a_large_deflated_member_is_read_from_a_file_and_a_flipped_bit_in_it_does_not_pass() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npz");
-        let (n, d) = (MAX_BYTES_IN_MEMORY as usize / 4 / 64 + 1, 64);
+        let n = MAX_BYTES_IN_MEMORY as usize / 4 / 64 + 1;
+        let d = 64;
         deflated(&path, &npy(&[n, d], &(0..n * d).map(|i| (i / 1000) as f32).collect::<Vec<_>>()));
         let array = Npz::open(&path).unwrap().array("x").unwrap();
         let matrix = Matrix::from_array(array).unwrap();
@@ -363,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unwritable_place_fails_before_any_work_and_an_unfinished_archive_vanishes() {
+    fn an_unwritable_output_fails_early_and_an_unfinished_archive_is_deleted() {
         assert!(NpzWriter::create("/no/such/folder/a.npz").is_err());
         let folder = tempfile::tempdir().unwrap();
         let writer = NpzWriter::create(folder.path().join("a.npz")).unwrap();

@@ -1,4 +1,4 @@
-//! Space on disk for arrays that memory does not hold.
+//! Temporary space on disk for arrays that do not fit in memory.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use labelsieve_numerics::{Pages, Scratch};
 use crate::arrays::mapped::{MappedPages, Number};
 use crate::{DataError, Result};
 
-/// A folder for files without a name, which are gone when the process is, however it ends.
+/// A folder for unnamed temporary files, which the system deletes when the process ends in any way.
 #[derive(Clone, Debug)]
 pub struct ScratchFolder {
     folder: PathBuf,
@@ -17,13 +17,13 @@ pub struct ScratchFolder {
 }
 
 impl ScratchFolder {
-    /// Arrays in `folder`, for work that may take so many bytes of memory.
+    /// Scratch space in `folder`, for work that may use `memory` bytes.
     pub fn new(folder: &Path, memory: usize) -> Result<ScratchFolder> {
         tempfile::tempfile_in(folder).map_err(DataError::io("write", folder))?;
         Ok(ScratchFolder { folder: folder.to_path_buf(), memory })
     }
 
-    /// The same folder for work with another amount of memory.
+    /// The same folder with another memory limit.
     pub fn with_memory(&self, memory: usize) -> ScratchFolder {
         ScratchFolder { memory, ..self.clone() }
     }
@@ -33,18 +33,18 @@ impl ScratchFolder {
         &self.folder
     }
 
-    /// Bytes that are free, where the system says so.
+    /// The number of free bytes, where the system reports it.
     pub fn free_bytes(&self) -> Option<u64> {
         free_bytes(&self.folder)
     }
 
-    /// Whether the folder itself is in memory.
+    /// Whether the folder is on an in-memory file system.
     pub fn is_in_memory(&self) -> bool {
         is_in_memory(&self.folder)
     }
 
-    /// A file of so many zeros that has its place on the disk already: a full disk should be known before the work and not
-    /// end the process.
+    /// A file of `n_bytes` zeros with its disk space reserved: a full disk should be detected before the work, not kill the
+    /// process later.
     pub fn file(&self, n_bytes: u64) -> io::Result<File> {
         let file = tempfile::tempfile_in(&self.folder)?;
         reserve(&file, n_bytes)?;
@@ -78,7 +78,7 @@ impl Scratch for ScratchFolder {
     }
 }
 
-/// `TMPDIR`, or the folder for large temporary files: `/tmp` is often in memory itself.
+/// `TMPDIR`, or else the folder for large temporary files: `/tmp` is often in memory.
 pub fn temporary_folder() -> PathBuf {
     let large = Path::new("/var/tmp");
     if cfg!(unix) && std::env::var_os("TMPDIR").is_none() && large.is_dir() {
@@ -132,7 +132,8 @@ mod tests {
     fn what_is_written_stays_when_its_pages_are_given_back() {
         let folder = tempfile::tempdir().unwrap();
         let scratch = ScratchFolder::new(folder.path(), 0).unwrap();
-        let (mut floats, mut indices) = (scratch.floats(5000).unwrap(), scratch.indices(3).unwrap());
+        let mut floats = scratch.floats(5000).unwrap();
+        let mut indices = scratch.indices(3).unwrap();
         assert!((*floats).as_ref().iter().all(|&x| x == 0.0));
         (0..).zip((*floats).as_mut()).for_each(|(i, x): (u16, _)| *x = f32::from(i));
         (*indices).as_mut().copy_from_slice(&[7, u32::MAX, 0]);

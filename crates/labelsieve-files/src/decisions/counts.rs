@@ -1,18 +1,18 @@
-//! How many candidates were decided about.
+//! Counts of decisions.
 
 use labelsieve::Decision;
 use serde::Serialize;
 
-/// How many candidates were decided about, and how.
+/// The number of candidates with each decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DecisionCounts {
-    /// Accepted: they count as clean examples.
+    /// Accepted: used as clean examples.
     pub n_accept: usize,
     /// Rejected: they belong to another class.
     pub n_reject: usize,
-    /// Looked at without a result.
+    /// Reviewed without a result.
     pub n_unsure: usize,
-    /// Decisions about examples that are no candidates of the class, which change nothing.
+    /// Decisions about examples that are not candidates of the class, which have no effect.
     pub n_unmatched: usize,
 }
 
@@ -30,12 +30,12 @@ impl DecisionCounts {
         counts
     }
 
-    /// Candidates by what they are called after the decision.
+    /// The counts with their names.
     pub fn named(&self) -> [(&'static str, usize); 3] {
         [("accepted", self.n_accept), ("rejected", self.n_reject), ("unsure", self.n_unsure)]
     }
 
-    /// Candidates that were decided about in any way.
+    /// The number of candidates with a decision.
     pub fn total(&self) -> usize {
         self.n_accept + self.n_reject + self.n_unsure
     }

@@ -7,10 +7,10 @@ use labelsieve::Decision;
 use super::DecisionTable;
 use crate::RelevanceTable;
 
-/// The decisions that hold, on their way to candidates, and which of them found one.
+/// The current decisions, and which of them have matched a candidate.
 #[derive(Clone, Debug)]
 pub struct DecisionJoin<'a> {
-    /// By class and id: what was decided, and whether there is such a candidate.
+    /// By class and id: the decision, and whether it has matched a candidate.
     latest: BTreeMap<&'a str, BTreeMap<&'a str, (Decision, bool)>>,
 }
 
@@ -24,20 +24,21 @@ impl<'a> DecisionJoin<'a> {
         DecisionJoin { latest }
     }
 
-    /// What was decided about a candidate, which is thereby known to exist.
+    /// The decision about a candidate. Marks the decision as matched.
     pub fn decision(&mut self, id: &str, class: &str) -> Option<Decision> {
         let (decision, is_matched) = self.latest.get_mut(class)?.get_mut(id)?;
         *is_matched = true;
         Some(*decision)
     }
 
-    /// One entry for each row of a relevance file; clean examples are no candidates and have none.
+    /// One entry for each row of a relevance file; clean examples are not candidates and have none.
     pub fn of_relevance(&mut self, relevance: &RelevanceTable) -> Vec<Option<Decision>> {
         let rows = relevance.ids.iter().enumerate();
-        rows.map(|(row, id)| match relevance.is_clean[row] {
-            true => None,
-            false => self.decision(id, relevance.classes.get(row)),
-        })
+        rows.map(
+            |(row, id)| {
+                if relevance.is_clean[row] { None } else { self.decision(id, relevance.classes.get(row)) }
+            },
+        )
         .collect()
     }
 
@@ -46,12 +47,12 @@ impl<'a> DecisionJoin<'a> {
         self.latest.is_empty()
     }
 
-    /// Whether a decision found its candidate.
+    /// Whether any decision has matched a candidate.
     pub fn has_matches(&self) -> bool {
         self.latest.values().flat_map(BTreeMap::values).any(|(_, is_matched)| *is_matched)
     }
 
-    /// The decisions that found no candidate, as id and class, in order of classes and ids.
+    /// The decisions without a candidate, as id and class, in order of classes and ids.
     pub fn unmatched(&self) -> Vec<(&'a str, &'a str)> {
         let mut unmatched = Vec::new();
         for (class, ids) in &self.latest {

@@ -1,4 +1,4 @@
-//! The log of a review that is under way: `FILE.log` beside the table of decisions.
+//! The log of a review in progress: `FILE.log` beside the table of decisions.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -10,13 +10,13 @@ use super::{DecisionRow, DecisionTable, records};
 use crate::storage::locked_file::{hold, is_still_at, open_locked};
 use crate::{DataError, Result, TableFormat};
 
-/// As many symbolic links in a row as Linux follows.
-const MOST_LINKS: usize = 40;
+/// Linux follows as many symbolic links in a row.
+const MAX_LINKS: usize = 40;
 
-/// Adds decisions to a table. Rows go to the end of `FILE.log` first, which is quick and safe, and into the table when the
+/// Adds decisions to a table. Rows are appended to `FILE.log`, which is quick and safe, and moved into the table when the
 /// log is closed. No other process can add to the same table meanwhile.
 ///
-/// Dropped, it closes as well as it can; [`DecisionLog::close`] also says why not.
+/// Dropping it closes it and ignores errors; [`DecisionLog::close`] reports them.
 #[derive(Debug)]
 pub struct DecisionLog {
     path: PathBuf,
@@ -30,11 +30,11 @@ struct Tail {
     file: File,
     /// 0 for a log without rows, which has no beginning either.
     end: u64,
-    /// What the table had when it was opened, in case somebody deletes it.
+    /// The rows of the table when it was opened, to restore it if it is deleted.
     table: Vec<DecisionRow>,
-    /// Keeps others out even when somebody deletes the log.
+    /// A lock on the table, which still holds if the log is deleted.
     held: Option<File>,
-    unfolded: Unfolded,
+    logged: LoggedRows,
     state: State,
 }
 
@@ -43,16 +43,16 @@ enum State {
     /// Nothing has been checked; the table is not ours to write.
     Opening,
     Open,
-    /// The log was deleted, and its name may be somebody else's by now.
+    /// The log was deleted, and another process may use its name by now.
     Closed,
 }
 
 impl DecisionLog {
-    /// Opens a table of decisions to add to it, and returns all that it holds, including what a killed review left in its
-    /// log. Starts an empty table if there is none. The ending decides between Parquet, CSV and TSV.
+    /// Opens a table of decisions for appending, and returns its rows, including those in the log of a killed review.
+    /// Starts an empty table if there is none. The ending decides between Parquet, CSV and TSV.
     ///
-    /// A table that another log has open is [`DataError::InUse`]. One with further columns is refused, since writing it
-    /// again would lose them.
+    /// Fails with [`DataError::InUse`] if another log has the table open. A table with further columns is refused, since
+    /// rewriting it would lose them.
     pub fn open(path: impl AsRef<Path>) -> Result<(DecisionLog, DecisionTable)> {
         let path = path.as_ref().to_path_buf();
         TableFormat::of(&path)?;
@@ -62,9 +62,9 @@ impl DecisionLog {
         file.read_to_end(&mut bytes).map_err(DataError::io("read", &log_path))?;
         let contents = records::read(&log_path, &bytes)?;
         let end = if contents.rows.is_empty() { 0 } else { contents.end };
-        let unfolded = Unfolded::of(contents);
+        let logged = LoggedRows::of(contents);
         let tail =
-            Mutex::new(Tail { file, end, table: Vec::new(), held: None, unfolded, state: State::Opening });
+            Mutex::new(Tail { file, end, table: Vec::new(), held: None, logged, state: State::Opening });
         let log = DecisionLog { path, log_path, tail };
         let rows = log.begin()?;
         let table = DecisionTable { path: log.path.clone(), rows };
@@ -77,17 +77,17 @@ impl DecisionLog {
         self.restore_table(&mut tail)?;
         check_columns(&self.path)?;
         let table = read_table(&self.path)?;
-        if tail.unfolded.rows.is_empty() {
-            tail.unfolded.n_rows_in_table = table.len(); // which may have changed since the log was begun
+        if tail.logged.rows.is_empty() {
+            tail.logged.n_rows_in_table = table.len(); // which may have changed since the log was begun
         }
         self.write(&mut tail, &[])?; // truncates an incomplete record
         sync_folder(&self.log_path)?;
         tail.state = State::Open;
         tail.table.clone_from(&table);
-        Ok(tail.unfolded.clone().after(table))
+        Ok(tail.logged.clone().after(table))
     }
 
-    /// Writes the table if there is none: an empty one at first, and later, when somebody has deleted it, what it had.
+    /// Writes the table if there is none: empty at first, with its earlier rows if it was deleted meanwhile.
     fn restore_table(&self, tail: &mut Tail) -> Result<()> {
         if self.path.exists() && tail.state == State::Open {
             return Ok(());
@@ -99,7 +99,7 @@ impl DecisionLog {
         Ok(())
     }
 
-    /// Begins the log again if somebody has deleted it: what is written to a deleted file is lost.
+    /// Recreates the log if it was deleted: anything written to a deleted file is lost.
     fn restore_log(&self, tail: &mut Tail) -> Result<()> {
         if is_still_at(&self.log_path, &tail.file) {
             return Ok(());
@@ -115,8 +115,8 @@ impl DecisionLog {
         sync_folder(&self.log_path)
     }
 
-    /// Adds decisions. Once this returns, they survive a kill of the process and a power loss; after an error, earlier
-    /// ones are whole and none of these was added.
+    /// Adds decisions. Once this returns, they survive a kill of the process and a power loss. After an error, earlier
+    /// decisions are intact and none of these was added.
     pub fn append(&self, rows: &[DecisionRow]) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
@@ -126,25 +126,25 @@ impl DecisionLog {
         self.restore_log(&mut tail)?;
         let mut bytes = Vec::new();
         if tail.end == 0 {
-            bytes.extend(records::start(&self.log_path, tail.unfolded.n_rows_in_table)?);
-            if !tail.unfolded.rows.is_empty() {
-                bytes.extend(records::rows(&self.log_path, &tail.unfolded.rows)?); // of a log that was deleted
+            bytes.extend(records::start(&self.log_path, tail.logged.n_rows_in_table)?);
+            if !tail.logged.rows.is_empty() {
+                bytes.extend(records::rows(&self.log_path, &tail.logged.rows)?); // of a log that was deleted
             }
         }
         bytes.extend(records::rows(&self.log_path, rows)?);
         self.write(&mut tail, &bytes)?;
-        tail.unfolded.rows.extend_from_slice(rows);
+        tail.logged.rows.extend_from_slice(rows);
         Ok(())
     }
 
-    /// Writes the table again, atomically, with all rows, and empties the log. A kill at any moment loses and doubles
-    /// nothing. Rows that somebody else added to the table meanwhile are kept.
+    /// Rewrites the table atomically with all rows, and empties the log. A kill at any moment neither loses nor duplicates
+    /// rows. Rows that another program added to the table meanwhile are kept.
     fn fold(&self, tail: &mut Tail) -> Result<()> {
-        if tail.unfolded.rows.is_empty() {
+        if tail.logged.rows.is_empty() {
             return Ok(());
         }
         self.restore_table(tail)?;
-        let rows = tail.unfolded.clone().after(read_table(&self.path)?);
+        let rows = tail.logged.clone().after(read_table(&self.path)?);
         write_table(&link_target(&self.path), &rows)?;
         sync_folder(&self.log_path)?; // the new table must be on disk under its name before the log loses its rows
         let end = std::mem::replace(&mut tail.end, 0);
@@ -152,12 +152,13 @@ impl DecisionLog {
             tail.end = end; // its rows are recognised as the table's
             return Err(error);
         }
-        tail.unfolded = Unfolded { n_rows_in_table: rows.len(), rows: Vec::new() };
+        tail.logged = LoggedRows { n_rows_in_table: rows.len(), rows: Vec::new() };
         tail.table = rows;
         Ok(())
     }
 
-    /// Moves all rows into the table, and deletes the log. After an error the log is still there, and whoever reads the table reads it too.
+    /// Moves all rows into the table, and deletes the log. After an error the log is still there, and is read along with the
+    /// table.
     pub fn close(self) -> Result<()> {
         self.finish()
     }
@@ -166,14 +167,15 @@ impl DecisionLog {
         let mut tail = self.lock();
         match tail.state {
             State::Closed => return Ok(()),
-            State::Opening if !tail.unfolded.rows.is_empty() => return Ok(()),
+            State::Opening if !tail.logged.rows.is_empty() => return Ok(()),
             State::Opening => (),
             State::Open => self.fold(&mut tail)?,
         }
         tail.state = State::Closed;
-        match is_still_at(&self.log_path, &tail.file) {
-            true => std::fs::remove_file(&self.log_path).map_err(DataError::io("remove", &self.log_path)),
-            false => Ok(()), // somebody deleted it
+        if is_still_at(&self.log_path, &tail.file) {
+            std::fs::remove_file(&self.log_path).map_err(DataError::io("remove", &self.log_path))
+        } else {
+            Ok(()) // it was deleted meanwhile
         }
     }
 
@@ -190,7 +192,7 @@ impl DecisionLog {
             tail.file.sync_all()
         });
         if written.is_err() {
-            let _ = tail.file.set_len(end); // readers ignore what is left, and the next write removes it
+            let _ = tail.file.set_len(end); // readers ignore an incomplete record, and the next write removes it
         }
         written.map_err(DataError::io("write", &self.log_path))?;
         tail.end += bytes.len() as u64;
@@ -204,26 +206,27 @@ impl Drop for DecisionLog {
     }
 }
 
-/// The rows of a log, some or all of which may be in the table already: a kill may come between writing the table and
+/// The rows of a log, some or all of which may already be in the table: a kill may come between writing the table and
 /// emptying the log.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Unfolded {
+pub(super) struct LoggedRows {
     n_rows_in_table: usize,
     rows: Vec<DecisionRow>,
 }
 
-impl Unfolded {
-    /// What is in the log beside `table`, if there is one.
-    pub(super) fn read(table: &Path) -> Result<Unfolded> {
+impl LoggedRows {
+    /// Reads the log beside `table`, if there is one.
+    pub(super) fn read(table: &Path) -> Result<LoggedRows> {
         let path = log_path(table);
-        match path.exists() {
-            true => Ok(Unfolded::of(records::read(&path, &read_bytes(&path)?)?)),
-            false => Ok(Unfolded::default()),
+        if path.exists() {
+            Ok(LoggedRows::of(records::read(&path, &read_bytes(&path)?)?))
+        } else {
+            Ok(LoggedRows::default())
         }
     }
 
-    fn of(contents: records::Contents) -> Unfolded {
-        Unfolded { n_rows_in_table: contents.n_rows_in_table.unwrap_or(0), rows: contents.rows }
+    fn of(contents: records::Contents) -> LoggedRows {
+        LoggedRows { n_rows_in_table: contents.n_rows_in_table.unwrap_or(0), rows: contents.rows }
     }
 
     /// All rows: those of the table, then those of the log that it does not have yet.
@@ -243,17 +246,17 @@ fn log_path(table: &Path) -> PathBuf {
     PathBuf::from(path)
 }
 
-/// What a symbolic link leads to, even if that does not exist yet; writing to the link itself would replace it.
+/// The target of a symbolic link, even if it does not exist yet; writing to the link itself would replace it.
 fn link_target(path: &Path) -> PathBuf {
     let mut target = path.to_path_buf();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         let Ok(next) = std::fs::read_link(&target) else { break };
         target = target.parent().unwrap_or(Path::new("")).join(next); // which may be absolute
     }
     target.canonicalize().unwrap_or(target)
 }
 
-/// A lock that somebody else has is [`DataError::InUse`] of the table.
+/// Turns a lock held by another process into [`DataError::InUse`] of the table.
 fn in_use_or(verb: &'static str, table: &Path, file: &Path) -> impl FnOnce(std::io::Error) -> DataError {
     move |error| match error.kind() {
         ErrorKind::WouldBlock => DataError::InUse { path: table.to_path_buf() },
@@ -261,7 +264,7 @@ fn in_use_or(verb: &'static str, table: &Path, file: &Path) -> impl FnOnce(std::
     }
 }
 
-/// Nothing for a log that was deleted meanwhile: its rows are in the table.
+/// The bytes of a log; none if it was deleted meanwhile, since its rows are then in the table.
 fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     match std::fs::read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
@@ -269,7 +272,7 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Waits until the names of a file's folder are on disk.
+/// Syncs the folder of a file, so that its entries are on disk.
 #[cfg(unix)]
 fn sync_folder(file: &Path) -> Result<()> {
     let folder = match file.parent() {

@@ -20,7 +20,7 @@ fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Ends a log as a kill would: nothing is folded, and the lock is gone.
+/// Ends a log as a kill would: no rows are moved into the table, and the lock is gone.
 fn kill(log: DecisionLog) {
     log.lock().state = State::Closed;
     let keep = std::fs::read(&log.log_path).unwrap();
@@ -87,7 +87,8 @@ fn a_log_cut_anywhere_keeps_whole_rows_and_can_be_continued() {
     let (log, _) = DecisionLog::open(&path).unwrap();
     log.append(&[row("a", Decision::Accept)]).unwrap();
     log.append(&[row("b", Decision::Accept), row("c", Decision::Reject)]).unwrap();
-    let (log_path, table) = (log.log_path.clone(), std::fs::read(&path).unwrap());
+    let log_path = log.log_path.clone();
+    let table = std::fs::read(&path).unwrap();
     let whole = std::fs::read(&log_path).unwrap();
     drop(log);
     let mut counts = Vec::new();
@@ -132,7 +133,7 @@ fn a_kill_between_writing_the_table_and_emptying_the_log_doubles_nothing() {
 }
 
 #[test]
-fn what_somebody_added_to_the_table_meanwhile_is_kept() {
+fn rows_that_another_program_added_to_the_table_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("d.csv");
     let (log, _) = DecisionLog::open(&path).unwrap();
@@ -143,7 +144,7 @@ fn what_somebody_added_to_the_table_meanwhile_is_kept() {
 }
 
 #[test]
-fn a_table_with_further_columns_is_left_as_it_is_whatever_its_log_holds() {
+fn a_table_with_further_columns_is_left_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("d.csv");
     let (log, _) = DecisionLog::open(&path).unwrap();
@@ -160,7 +161,8 @@ fn a_table_with_further_columns_is_left_as_it_is_whatever_its_log_holds() {
 #[test]
 fn a_file_in_the_place_of_the_log_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let (path, other) = (folder.path().join("d.csv"), folder.path().join("d.csv.log"));
+    let path = folder.path().join("d.csv");
+    let other = folder.path().join("d.csv.log");
     std::fs::write(&other, "12:03 started").unwrap();
     let error = DecisionLog::open(&path).unwrap_err().to_string();
     assert!(error.ends_with("expected a log of decisions, found another file"), "{error}");
@@ -224,7 +226,7 @@ fn many_threads_may_append() {
 /// Other systems do not let open files be deleted.
 #[cfg(unix)]
 #[test]
-fn a_table_and_a_log_that_somebody_deletes_are_written_again() {
+fn a_deleted_table_and_a_deleted_log_are_written_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("d.csv");
     std::fs::write(&path, "id,class,decision\na,owl,reject\n").unwrap();

@@ -1,4 +1,8 @@
-//! What people decided about candidates: a table that grows at its end, and the log of a review that is under way.
+//! Decisions of people about candidates: a table of rows in the order in which they were made, and the log of a review in
+//! progress.
+//!
+//! [`DecisionLog`] appends rows so that they survive a kill (its bytes are in `records`); [`read_decisions`] reads table and
+//! log; [`DecisionJoin`] matches decisions with candidates.
 
 mod counts;
 mod join;
@@ -26,11 +30,11 @@ pub struct DecisionRow {
     pub id: String,
     /// The class in whose pool it is.
     pub class: String,
-    /// What was decided; nothing when an earlier decision was withdrawn, which files spell `undecided`.
+    /// The decision; `None` when an earlier one was withdrawn, which files spell `undecided`.
     pub decision: Option<Decision>,
-    /// Who decided; may be empty.
+    /// The reviewer; may be empty.
     pub by: String,
-    /// When: RFC 3339, UTC, with microseconds; may be empty.
+    /// The time: RFC 3339, UTC, with microseconds; may be empty.
     pub at: String,
 }
 
@@ -44,7 +48,7 @@ pub struct DecisionTable {
 }
 
 impl DecisionTable {
-    /// What holds for each candidate (id, class): its last row. Withdrawn decisions are left out.
+    /// The current decision about each candidate (id, class): that of its last row. Withdrawn decisions are left out.
     pub fn latest(&self) -> BTreeMap<(&str, &str), Decision> {
         let mut latest = BTreeMap::new();
         for row in &self.rows {

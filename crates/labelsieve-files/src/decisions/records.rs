@@ -1,7 +1,7 @@
 //! The bytes of a log of decisions.
 //!
 //! The file is an opening line and then records: length (four bytes, little-endian), CRC-32 of length and payload,
-//! payload. The payload of the first record says how many rows the table had when the log was begun; each further one
+//! payload. The payload of the first record is the number of rows in the table when the log was started; each further one
 //! holds the rows of one `append`, as JSON.
 
 use std::path::Path;
@@ -19,18 +19,18 @@ struct Start {
     n_rows_in_table: usize,
 }
 
-/// What the whole records of a log say.
+/// The contents of the complete records of a log.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
-    /// How many rows the table had when the log was begun; nothing when a kill came before that was noted.
+    /// The number of rows in the table when the log was started; `None` if a kill came before it was recorded.
     pub(super) n_rows_in_table: Option<usize>,
     /// The decisions, earliest first.
     pub(super) rows: Vec<DecisionRow>,
-    /// Where the last whole record ends.
+    /// The end of the last complete record.
     pub(super) end: u64,
 }
 
-/// The beginning of a log beside a table of so many rows.
+/// The beginning of a log beside a table of `n_rows_in_table` rows.
 pub(super) fn start(path: &Path, n_rows_in_table: usize) -> Result<Vec<u8>> {
     let mut bytes = OPENING.to_vec();
     bytes.extend(record(path, &Start { n_rows_in_table })?);
@@ -52,15 +52,16 @@ fn record(path: &Path, value: &impl Serialize) -> Result<Vec<u8>> {
     Ok([&length, &checksum(length, &payload).to_le_bytes(), &payload[..]].concat())
 }
 
-/// Reads the whole records of a log. What a kill or a power loss left incomplete at its end is ignored; damage elsewhere
-/// is an error, since whole records follow it.
+/// Reads the complete records of a log. An incomplete record at the end, from a kill or a power loss, is ignored; damage
+/// elsewhere is an error, since complete records follow it.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Contents> {
     let mut contents = Contents::default();
     let Some(mut rest) = bytes.strip_prefix(OPENING) else {
         let n_same = bytes.iter().zip(OPENING).take_while(|(a, b)| a == b).count();
-        return match bytes[n_same..].iter().all(|&byte| byte == 0) {
-            true => Ok(contents), // the first write was cut short
-            false => Err(DataError::malformed(path, "first line", "a log of decisions", "another file")),
+        return if bytes[n_same..].iter().all(|&byte| byte == 0) {
+            Ok(contents) // the first write was cut short
+        } else {
+            Err(DataError::malformed(path, "first line", "a log of decisions", "another file"))
         };
     };
     contents.end = OPENING.len() as u64;
@@ -78,12 +79,11 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Contents> {
         contents.end += (rest.len() - after.len()) as u64;
         rest = after;
     }
-    match is_damaged(rest) {
-        true => {
-            let found = format!("damage after {}", counted(contents.rows.len(), "whole decision"));
-            Err(DataError::malformed(path, format!("byte {}", contents.end), "a whole record", found))
-        }
-        false => Ok(contents),
+    if is_damaged(rest) {
+        let found = format!("damage after {}", counted(contents.rows.len(), "whole decision"));
+        Err(DataError::malformed(path, format!("byte {}", contents.end), "a whole record", found))
+    } else {
+        Ok(contents)
     }
 }
 
@@ -95,9 +95,9 @@ fn whole_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     (checksum(*length, payload) == u32::from_le_bytes(*expected)).then_some((payload, rest))
 }
 
-/// Whether the record at the start of `bytes`, which is not whole, has anything but zeros after it: a write that was cut
-/// short is the last, and a power loss may leave zeros in its place. Its length may be what is damaged, so whole records
-/// are looked for everywhere.
+/// Whether anything but zeros follows the incomplete record at the start of `bytes`: an interrupted write is the last, and
+/// a power loss may leave zeros in its place. Its length may itself be damaged, so complete records are searched for
+/// everywhere.
 fn is_damaged(bytes: &[u8]) -> bool {
     let length = bytes.first_chunk::<4>().map_or(0, |length| u32::from_le_bytes(*length) as usize);
     let has_more = bytes.get(PREFIX_LEN + length..).is_some_and(|after| after.iter().any(|&byte| byte != 0));

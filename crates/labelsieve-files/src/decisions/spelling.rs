@@ -1,4 +1,4 @@
-//! How a decision, or none, is written.
+//! The spelling of decisions in files.
 
 use labelsieve::Decision;
 
@@ -20,7 +20,7 @@ pub fn decision_code(decision: Option<Decision>) -> u8 {
     }
 }
 
-/// What a word of a file says. Nothing for an unknown one; `Some(None)` for a withdrawn decision.
+/// Parses the word of a file. `None` for an unknown word; `Some(None)` for a withdrawn decision.
 pub(super) fn parse(word: &str) -> Option<Option<Decision>> {
     match word.trim().to_ascii_lowercase().as_str() {
         "" | UNDECIDED => Some(None),

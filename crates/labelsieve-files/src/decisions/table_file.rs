@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema};
 
-use super::log::Unfolded;
+use super::log::LoggedRows;
 use super::spelling::{decision_word, parse};
 use super::{DecisionRow, DecisionTable};
 use crate::tables::parquet_columns::Column;
@@ -17,19 +17,19 @@ use crate::{DataError, Result};
 
 const COLUMNS: [&str; 5] = ["id", "class", "decision", "by", "at"];
 
-/// More decisions than people make. Repeated values take no space in a file, but each does in memory.
-const MOST_ROWS: usize = 20_000_000;
+/// More decisions than people make. Repeated values take no space in a small file, but each does in memory.
+const MAX_ROWS: usize = 20_000_000;
 
-/// What can stand in the column `decision`.
+/// The values of the column `decision`.
 const EXPECTED: &str = "`accept`, `reject`, `unsure` or `undecided`";
 
-/// Reads decisions from a `.parquet`, `.csv` or `.tsv` file, and what a review that has not ended, or was killed, noted in
-/// `FILE.log`. Other columns are ignored; a missing decision counts as `undecided`.
+/// Reads decisions from a `.parquet`, `.csv` or `.tsv` file, and from the `FILE.log` of a review that is in progress or was
+/// killed. Other columns are ignored; a missing decision counts as `undecided`.
 pub fn read_decisions(path: impl AsRef<Path>) -> Result<DecisionTable> {
     let path = path.as_ref();
-    // The log comes first: should a review fold it into the table meanwhile, its rows are seen twice and recognised.
-    let unfolded = Unfolded::read(path)?;
-    Ok(DecisionTable { path: path.to_path_buf(), rows: unfolded.after(read_table(path)?) })
+    // The log comes first: if a review moves its rows into the table meanwhile, they are read twice and recognised.
+    let logged = LoggedRows::read(path)?;
+    Ok(DecisionTable { path: path.to_path_buf(), rows: logged.after(read_table(path)?) })
 }
 
 /// The table without its log.
@@ -51,8 +51,8 @@ pub(super) fn read_table(path: &Path) -> Result<Vec<DecisionRow>> {
             by: String::new(),
             at: String::new(),
         };
-        if start + id.array.len() > MOST_ROWS {
-            return Err(id.bad_row(0, format!("at most {MOST_ROWS} decisions"), "more"));
+        if start + id.array.len() > MAX_ROWS {
+            return Err(id.bad_row(0, format!("at most {MAX_ROWS} decisions"), "more"));
         }
         rows.resize(start + id.array.len(), new);
         let new = &mut rows[start..];

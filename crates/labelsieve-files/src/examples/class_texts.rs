@@ -1,10 +1,10 @@
-//! Names of classes as examples: rows that a text tower made, beside rows that an image tower made.
+//! Class names as examples: rows from a text tower, used along with rows from an image tower.
 
 use std::borrow::Cow;
 
 use crate::{ExampleTable, Ids, Labels, Matrix, Result};
 
-/// What the ids of such examples begin with. The name of the class follows.
+/// The prefix of the ids of such examples. The class name follows.
 const PREFIX: &str = "text:";
 
 /// The id of the text of a class.
@@ -12,14 +12,13 @@ pub fn text_id(class: &str) -> String {
     format!("{PREFIX}{class}")
 }
 
-/// Whether a clean example is the text of a class and no picture.
+/// Whether a clean example is the text of a class rather than an image.
 pub fn is_text_id(id: &str) -> bool {
     id.starts_with(PREFIX)
 }
 
 impl ExampleTable {
-    /// The same rows, called by their classes: whatever the file calls them, they are texts. Rows without classes keep
-    /// their ids.
+    /// The same rows with ids made of their classes instead of those in the file. Rows without classes keep their ids.
     pub fn as_class_texts(mut self) -> ExampleTable {
         if let Some(labels) = &self.labels {
             self.ids = Ids::Given((0..labels.len()).map(|row| text_id(labels.get(row))).collect());
@@ -27,7 +26,7 @@ impl ExampleTable {
         self
     }
 
-    /// These examples, and behind them `texts` of the same width.
+    /// These examples followed by `texts`, which have the same width.
     pub fn with_texts(self, texts: ExampleTable) -> Result<ExampleTable> {
         let ids = match (self.ids, texts.ids) {
             (Ids::Given(mut ids), texts) => {
@@ -79,7 +78,7 @@ mod tests {
         let mut rows = [0.0; 4];
         joined.features.read_rows(&[2, 0], &mut rows).unwrap();
         assert_eq!(rows, [3.0, 4.0, 5.0, 6.0]);
-        // Row numbers stay row numbers: they can be compared with no ids of another file.
+        // Row numbers stay row numbers: they are not comparable with the ids of another file.
         let joined = table(None, &["cat"], vec![5.0, 6.0]).with_texts(texts()).unwrap();
         assert_eq!((joined.ids.get(0), joined.ids.get(2)), ("0".into(), "text:cat".into()));
         assert_eq!(joined.ids.len(), 3);

@@ -12,7 +12,8 @@ use crate::{DataError, Matrix, Result};
 /// Opens all parts as one table, in the order of their numbers.
 pub fn open_clip_retrieval(folder: &Path, columns: &TableColumns) -> Result<ExampleTable> {
     let mut matrices = Vec::new();
-    let (mut labels, mut ids) = (Some(LabelsBuilder::default()), Some(Vec::new()));
+    let mut labels = Some(LabelsBuilder::default());
+    let mut ids = Some(Vec::new());
     for (number, features_path) in numbered_parts(folder)? {
         let matrix = Matrix::open(&features_path)?;
         let metadata_path = folder.join("metadata").join(format!("metadata_{number}.parquet"));

@@ -1,4 +1,4 @@
-//! Features with the names of their examples, in the formats that [`ExampleTable`](crate::ExampleTable) reads.
+//! Writing features and ids in the formats that [`ExampleTable`](crate::ExampleTable) reads.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::tables::ids_table::{ids_table_of, write_ids_table};
 use crate::tables::parquet_write::{ParquetWriter, dictionary_column, dictionary_type};
 use crate::{AtomicFile, DataError, NpzWriter, Precision, Result};
 
-/// How features are stored.
+/// The format of a feature file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureFormat {
     /// Columns `id`, `class` (if known for all) and `embedding`.
@@ -42,39 +42,39 @@ impl FeatureFormat {
     }
 }
 
-/// What all rows of a file have in common.
+/// The properties of a whole file.
 #[derive(Clone, Copy, Debug)]
 pub struct FeatureLayout<'a> {
-    /// Rows that there will be.
+    /// The number of rows.
     pub n_rows: usize,
-    /// How many of them have a class.
+    /// The number of rows with a class.
     pub n_with_class: usize,
     /// Numbers per row.
     pub dim: usize,
     /// How numbers are stored.
     pub precision: Precision,
-    /// The network that made them: what it is and a digest of it. Every format keeps it.
+    /// The fingerprint of the network that computed them (name and digest). Every format stores it.
     pub network: Option<&'a str>,
 }
 
-/// Some rows, one after the other, with their names and, where known, classes.
+/// Some consecutive rows, with their ids and, where known, classes.
 #[derive(Clone, Copy, Debug)]
 pub struct FeatureRows<'a> {
-    /// The name of each row.
+    /// The id of each row.
     pub ids: &'a [String],
     /// The class of each row, where known.
     pub labels: &'a [Option<String>],
-    /// All numbers.
+    /// The numbers, row by row.
     pub values: &'a [f32],
 }
 
-/// A file of features under construction: rows come in portions and do not stay in memory. Of a Parquet file, as many are
-/// kept as it writes at a time; of arrays, all ids and classes, since they go to another array or to a table beside it.
+/// A file of features under construction: rows are added in portions and do not stay in memory. A Parquet file buffers one
+/// row group; arrays keep all ids and classes, which are written to another array or to a table beside the file.
 pub struct FeatureWriter<'a> {
     path: PathBuf,
     layout: FeatureLayout<'a>,
     sink: Sink,
-    /// Those that are not yet written.
+    /// The ids that are not yet written.
     ids: Vec<String>,
     labels: Vec<Option<String>>,
     values: Vec<f32>,
@@ -87,12 +87,12 @@ enum Sink {
     Npy(AtomicFile),
 }
 
-/// Rows of a Parquet file that are written at a time, and that its readers have to take at a time.
+/// Rows per row group of a Parquet file, which is what its readers decode at a time.
 const PARQUET_ROWS: usize = 16_384;
 
 impl FeatureWriter<'_> {
-    /// Starts a file, which appears whole or not at all. `settings` says how the features were made and is kept where the
-    /// format allows it.
+    /// Starts a file, which appears whole or not at all. `settings` describes how the features were computed and is stored
+    /// where the format allows it.
     pub fn create<'a>(path: &Path, layout: FeatureLayout<'a>, settings: &str) -> Result<FeatureWriter<'a>> {
         let shape = [layout.n_rows, layout.dim];
         let sink = match FeatureFormat::of(path)? {
@@ -109,8 +109,15 @@ impl FeatureWriter<'_> {
                 Sink::Npy(file)
             }
         };
-        let (ids, labels, values) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(FeatureWriter { path: path.to_path_buf(), layout, sink, ids, labels, values, n_rows: 0 })
+        Ok(FeatureWriter {
+            path: path.to_path_buf(),
+            layout,
+            sink,
+            ids: Vec::new(),
+            labels: Vec::new(),
+            values: Vec::new(),
+            n_rows: 0,
+        })
     }
 
     /// Adds rows.
@@ -177,14 +184,14 @@ impl FeatureWriter<'_> {
                 let table = if complete { None } else { Some(write_ids(None)?) };
                 writer.finish()?;
                 if complete {
-                    remove_if_there(&ids_table_of(&path))?; // left by an earlier file of this name, it would give these rows its ids
+                    remove_if_there(&ids_table_of(&path))?; // of an earlier file of this name, whose ids these rows would get
                 }
                 Ok(table)
             }
         }
     }
 
-    /// The first `n` rows that are not yet written, as a group of their own.
+    /// Writes the first `n` buffered rows as a row group.
     fn write_parquet(&mut self, n: usize) -> Result<()> {
         let Sink::Parquet { writer, item, width } = &mut self.sink else { return Ok(()) };
         let ids: Vec<String> = self.ids.drain(..n).collect();
@@ -275,7 +282,8 @@ mod tests {
     /// Writes the rows one by one.
     fn write(
         path: &Path,
-        (ids, labels): (&[String], &[Option<String>]),
+        ids: &[String],
+        labels: &[Option<String>],
         precision: Precision,
         network: Option<&str>,
     ) -> Option<PathBuf> {
@@ -283,7 +291,8 @@ mod tests {
         let layout = FeatureLayout { n_rows: ids.len(), n_with_class, dim: 2, precision, network };
         let mut writer = FeatureWriter::create(path, layout, "{}").unwrap();
         for (row, values) in VALUES.chunks_exact(2).enumerate() {
-            let (ids, labels) = (&ids[row..=row], &labels[row..=row]);
+            let ids = &ids[row..=row];
+            let labels = &labels[row..=row];
             writer.add(FeatureRows { ids, labels, values }).unwrap();
         }
         writer.finish().unwrap()
@@ -293,9 +302,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for precision in [Precision::F32, Precision::F16] {
             let path = folder.path().join(name);
-            let (ids, labels) = (ids.map(str::to_owned), labels.map(|label| label.map(str::to_owned)));
+            let ids = ids.map(str::to_owned);
+            let labels = labels.map(|label| label.map(str::to_owned));
             for network in [None, Some("resnet10 0123456789abcdef")] {
-                let table = write(&path, (&ids, &labels), precision, network);
+                let table = write(&path, &ids, &labels, precision, network);
                 assert_eq!(table, expect_table.then(|| ids_table_of(&path)));
                 let (values, read_ids, read_labels) = read(&path);
                 assert_eq!(values, VALUES);
@@ -313,9 +323,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npz");
         let write_both = |ids: [&str; 2], label: Option<&str>| {
-            let (ids, labels) =
-                (ids.map(str::to_owned), [label.map(str::to_owned), label.map(str::to_owned)]);
-            write(&path, (&ids, &labels), Precision::F32, None);
+            let ids = ids.map(str::to_owned);
+            let labels = [label.map(str::to_owned), label.map(str::to_owned)];
+            write(&path, &ids, &labels, Precision::F32, None);
         };
         write_both(["x", "y"], Some("owl"));
         assert!(ids_table_of(&path).exists());
@@ -345,12 +355,14 @@ mod tests {
         for name in ["a.parquet", "a.npz", "a.npy"] {
             let bytes = |portion: usize| {
                 let path = folder.path().join(name);
-                let (precision, network) = (Precision::F16, Some("x 1"));
+                let precision = Precision::F16;
+                let network = Some("x 1");
                 let layout = FeatureLayout { n_rows, n_with_class: n_rows, dim: 2, precision, network };
                 let mut writer = FeatureWriter::create(&path, layout, "{}").unwrap();
                 for start in (0..n_rows).step_by(portion) {
                     let end = n_rows.min(start + portion);
-                    let (ids, labels) = (&ids[start..end], &labels[start..end]);
+                    let ids = &ids[start..end];
+                    let labels = &labels[start..end];
                     writer.add(FeatureRows { ids, labels, values: &values[2 * start..2 * end] }).unwrap();
                 }
                 writer.finish().unwrap();
@@ -361,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_were_announced_and_did_not_come_leave_no_file() {
+    fn a_file_with_fewer_rows_than_announced_is_not_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parquet");
         let layout =

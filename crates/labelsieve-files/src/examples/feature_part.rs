@@ -1,4 +1,4 @@
-//! A Parquet file of features that is one of several, to be joined into the file that one run would have written.
+//! A Parquet file of features that is one of several, to be merged into the file that a single run would have written.
 
 use std::path::{Path, PathBuf};
 
@@ -8,34 +8,42 @@ use crate::examples::table::NETWORK_KEY;
 use crate::tables::parquet_columns::ParquetFile;
 use crate::{DataError, ExampleTable, Precision, Result, TableColumns};
 
-/// What is known of such a file before its rows are read.
+/// The metadata of one part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeaturePart {
     /// The file.
     pub path: PathBuf,
-    /// Rows according to the file.
+    /// The number of rows according to the file.
     pub n_rows: usize,
     /// Whether every row has a class.
     pub has_classes: bool,
-    /// What all parts of one run have in common.
+    /// The properties that all parts of one run share.
     pub kind: FeatureKind,
 }
 
-/// What the features of a run have in common.
+/// The properties that all features of a run share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeatureKind {
     /// Numbers per row.
     pub dim: usize,
     /// How they are stored.
     pub precision: Precision,
-    /// The network that made them.
+    /// The network that computed them.
     pub network: Option<String>,
-    /// How they were made.
+    /// The settings of the run.
     pub settings: String,
 }
 
-/// Ids, classes and numbers of rows.
-pub type ReadRows = (Vec<String>, Vec<Option<String>>, Vec<f32>);
+/// The rows of a part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FeaturePartRows {
+    /// The id of each row.
+    pub ids: Vec<String>,
+    /// The class of each row, if all have one.
+    pub labels: Vec<Option<String>>,
+    /// The numbers, row by row.
+    pub values: Vec<f32>,
+}
 
 impl FeaturePart {
     /// Opens a file that [`FeatureWriter`](crate::FeatureWriter) wrote.
@@ -44,7 +52,7 @@ impl FeaturePart {
         let mut metadata = file.metadata();
         let list = file.schema().field_with_name("embedding").ok().map(|field| field.data_type().clone());
         let Some(DataType::FixedSizeList(item, width)) = list else {
-            return Err(file.missing("a column `embedding`, as `labelsieve embed` writes it"));
+            return Err(file.missing("a column `embedding` of lists of one fixed size"));
         };
         let precision = match item.data_type() {
             DataType::Float16 => Precision::F16,
@@ -63,8 +71,8 @@ impl FeaturePart {
         })
     }
 
-    /// Reads its rows: ids, classes where all have one, and numbers.
-    pub fn read(&self) -> Result<ReadRows> {
+    /// Reads its rows.
+    pub fn read(&self) -> Result<FeaturePartRows> {
         let table = ExampleTable::open(&self.path, &TableColumns::default())?;
         if table.len() != self.n_rows {
             let expected = format!("{}, as the file says", self.n_rows);
@@ -75,6 +83,7 @@ impl FeaturePart {
         table.features.read_rows(&rows, &mut values)?;
         let ids = rows.iter().map(|&row| table.ids.get(row).into_owned()).collect();
         let class = |&row: &usize| table.labels.as_ref().map(|labels| labels.get(row).to_owned());
-        Ok((ids, rows.iter().map(class).collect(), values))
+        let labels = rows.iter().map(class).collect();
+        Ok(FeaturePartRows { ids, labels, values })
     }
 }

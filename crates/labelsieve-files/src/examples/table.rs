@@ -13,9 +13,9 @@ use crate::{ArrayFile, DataError, Dtype, FileKind, Ids, Labels, Matrix, Npz, Res
 /// The names of features and labels in an `.npz`, in the order in which they are tried; the paper's release comes first.
 const NPZ_NAMES: [(&str, &str); 3] = [("features_all", "labels_all"), ("features", "labels"), ("X", "y")];
 
-/// The member of an `.npz` that says which network made the features, as bytes of a text.
+/// The member of an `.npz` with the fingerprint of the network, as UTF-8 bytes.
 pub const NETWORK_MEMBER: &str = "network";
-/// The same in the metadata of Parquet files: of features, and of what was computed from them.
+/// The metadata key of the same in Parquet files: of features, and of results computed from them.
 pub const NETWORK_KEY: &str = "labelsieve.network";
 
 /// Examples as rows; features, labels and ids have the same number of rows.
@@ -27,46 +27,48 @@ pub struct ExampleTable {
     pub features: Matrix,
     /// The class of every example, if known.
     pub labels: Option<Labels>,
-    /// The name of every example.
+    /// The id of every example.
     pub ids: Ids,
-    /// The network that made the features, where the file says so: what it is and a digest of it.
+    /// The fingerprint of the network that computed the features (name and digest), where the file has it.
     pub network: Option<String>,
     /// The table beside a `.npz` or `.npy` that ids, classes or network came from.
     pub ids_table: Option<PathBuf>,
 }
 
-/// Where in a file to look. By default, under the usual names.
+/// The columns to read. By default, those with the usual names.
 #[derive(Clone, Debug, Default)]
 pub struct TableColumns {
     /// Parquet column of the features: `embedding`, `features`, `vector`, or the only list of floats.
     pub embedding: Option<String>,
     /// Parquet column of the class: `class` or `label`.
     pub label: Option<String>,
-    /// Parquet column of the name: `id`, `key`, `uid` or `image_path`.
+    /// Parquet column of the id: `id`, `key`, `uid` or `image_path`.
     pub id: Option<String>,
-    /// A `.npy` of integers or a text file of one label per line, which then replaces the table's own labels.
+    /// A `.npy` of integers or a text file with one label per line, which replaces the table's own labels.
     pub labels: Option<PathBuf>,
-    /// Where the features of a Parquet file go; by default, to memory.
+    /// Where to store the features of a Parquet file; by default, in memory.
     pub spill: Option<Spill>,
 }
 
-/// Features that are too many for memory go to a file without a name.
+/// Temporary storage for features that do not fit in memory.
 #[derive(Clone, Debug)]
 pub struct Spill {
-    /// Where it is.
+    /// The folder.
     pub scratch: ScratchFolder,
-    /// From how many bytes on.
+    /// Features of more bytes are stored there.
     pub above: u64,
 }
 
 impl ExampleTable {
-    /// Opens `.npz`, `.npy`, `.parquet` or a folder that clip-retrieval wrote.
+    /// Opens `.npz`, `.npy`, `.parquet` or a clip-retrieval folder.
     pub fn open(path: impl AsRef<Path>, columns: &TableColumns) -> Result<ExampleTable> {
         let path = path.as_ref();
-        let mut table = match path.is_dir() {
-            true if path.join("img_emb").is_dir() => open_clip_retrieval(path, columns)?,
-            true => return Err(not_features(path, "no ending")),
-            false => open_file(path, columns)?,
+        let mut table = if !path.is_dir() {
+            open_file(path, columns)?
+        } else if path.join("img_emb").is_dir() {
+            open_clip_retrieval(path, columns)?
+        } else {
+            return Err(not_features(path, "no ending"));
         };
         if let Some(labels_path) = &columns.labels {
             let labels = Labels::open(labels_path)?;
@@ -76,7 +78,7 @@ impl ExampleTable {
         Ok(table)
     }
 
-    /// Puts the parts together once their row counts agree.
+    /// Checks that all parts have the same number of rows.
     pub fn new(
         path: &Path,
         features: Matrix,
@@ -94,7 +96,7 @@ impl ExampleTable {
         Ok(ExampleTable { path, features, labels, ids, network: None, ids_table: None })
     }
 
-    /// Fills in what the file itself does not say from the table beside it, if there is one.
+    /// Adds ids, classes and network from the table beside the file, if there is one, where the file itself lacks them.
     fn with_ids_table(mut self) -> Result<ExampleTable> {
         let Some(table) = read_ids_table(&self.path)? else { return Ok(self) };
         let path = ids_table_of(&self.path);
@@ -119,7 +121,7 @@ impl ExampleTable {
     }
 }
 
-/// The error for what has none of the endings of features.
+/// The error for a file without one of the extensions of features.
 fn not_features(path: &Path, extension: &str) -> DataError {
     match FileKind::of(path) {
         Some(found) => DataError::WrongKind { path: path.to_path_buf(), wanted: Wanted::Features, found },
@@ -129,7 +131,7 @@ fn not_features(path: &Path, extension: &str) -> DataError {
     }
 }
 
-/// By the ending of the name; a stream, which may have none, by its first bytes.
+/// Opens a file by its extension, or a stream without one by its first bytes.
 fn open_file(path: &Path, columns: &TableColumns) -> Result<ExampleTable> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
     let is_known = ["npz", "npy", "parquet"].contains(&extension);
@@ -175,13 +177,15 @@ fn open_npz(path: &Path, file: File) -> Result<ExampleTable> {
         return Err(DataError::malformed(path, "archive", expected, found));
     };
     let features = Matrix::from_array(archive.array(features)?)?;
-    let labels = match archive.contains(labels) {
-        true => Some(Labels::from_ints(&archive.array(labels)?.read_ints()?)),
-        false => None,
+    let labels = if archive.contains(labels) {
+        Some(Labels::from_ints(&archive.array(labels)?.read_ints()?))
+    } else {
+        None
     };
-    let ids = match archive.contains("ids") {
-        true => Some(archive.array("ids")?.read_ints()?.iter().map(i64::to_string).collect()),
-        false => None,
+    let ids = if archive.contains("ids") {
+        Some(archive.array("ids")?.read_ints()?.iter().map(i64::to_string).collect())
+    } else {
+        None
     };
     let mut table = ExampleTable::new(path, features, labels, ids)?;
     if archive.contains(NETWORK_MEMBER) {
@@ -190,10 +194,10 @@ fn open_npz(path: &Path, file: File) -> Result<ExampleTable> {
     Ok(table)
 }
 
-/// The text in an array of bytes; none in an empty one, or in an array that is not such a text.
+/// The text in an array of bytes; `None` if the array is empty or does not contain UTF-8.
 fn read_text(array: &ArrayFile) -> Result<Option<String>> {
-    const LONGEST: usize = 1000; // a name and a digest; anything longer is not ours
-    if array.header().dtype != Dtype::U8 || !(1..=LONGEST).contains(&array.header().len()) {
+    const MAX_BYTES: usize = 1000; // a name and a digest; anything longer is not ours
+    if array.header().dtype != Dtype::U8 || !(1..=MAX_BYTES).contains(&array.header().len()) {
         return Ok(None);
     }
     let bytes: Vec<u8> = array.read_ints()?.into_iter().map(|byte| byte as u8).collect();
@@ -262,10 +266,11 @@ mod tests {
     }
 
     #[test]
-    fn a_npy_takes_its_labels_from_a_second_file() {
+    fn an_npy_takes_its_labels_from_a_second_file() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, ints, lines) =
-            (folder.path().join("x.npy"), folder.path().join("y.npy"), folder.path().join("y.txt"));
+        let path = folder.path().join("x.npy");
+        let ints = folder.path().join("y.npy");
+        let lines = folder.path().join("y.txt");
         write_npy_f32(File::create(&path).unwrap(), &[2, 1], &[1.0; 2]).unwrap();
         write_npy_i64(File::create(&ints).unwrap(), &[2], &[4, 2]).unwrap();
         std::fs::write(&lines, "owl\nowl\ncat\n").unwrap();
@@ -316,7 +321,7 @@ mod tests {
     fn an_unknown_extension_is_answered_with_the_known_ones() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.csv");
-        assert!(matches!(open(&path), Err(DataError::Io { .. })), "there is no such file");
+        assert!(matches!(open(&path), Err(DataError::Io { .. })), "missing file");
         std::fs::write(&path, "1,2\n").unwrap();
         let error = open(&path).unwrap_err().to_string();
         let message =

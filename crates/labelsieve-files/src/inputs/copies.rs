@@ -1,8 +1,8 @@
 //! Candidates that are clean examples of their own class.
 //!
-//! Such an example would count twice, and whoever leaves it out to see whether it is recognised would still find it in
-//! the pool. So it leaves the pool of *its* class. A clean example of one class may well be a candidate of another: a
-//! photo shows several things, and whether it belongs there too is for the relevance to say.
+//! Such an example would count twice, and leave-one-out evaluation would find it in the pool. So it is removed from the pool
+//! of *its* class. A clean example of one class may be a candidate of another: a photo shows several things, and the
+//! relevance decides whether it belongs there too.
 
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
@@ -14,30 +14,32 @@ use serde::Serialize;
 use crate::work::Monitor;
 use crate::{ExampleTable, Ids};
 
-/// How many candidates were taken out, and how they were known.
+/// The number of candidates that were removed as copies of clean examples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Copies {
-    /// By the same id.
+    /// Those with the same id.
     pub by_id: usize,
-    /// By identical features or pixels.
+    /// Those with identical features or pixels.
     pub by_content: usize,
 }
 
 impl Copies {
-    /// Says how many there were, if any; `content` is what was compared besides ids.
+    /// Reports the copies, if any; `content` names what was compared besides ids.
     pub fn say(&self, content: &str, monitor: &dyn Monitor) {
         let Copies { by_id, by_content } = self;
         if by_id + by_content > 0 {
             let copies = match by_id + by_content {
-                1 => "1 candidate is also a clean example of its class; used once, as such".to_owned(),
-                n => format!("{n} candidates are also clean examples of their class; used once, as such"),
+                1 => "1 candidate is also a clean example of its class and counts once, as clean".to_owned(),
+                n => {
+                    format!("{n} candidates are also clean examples of their class and count once, as clean")
+                }
             };
             monitor.note(&format!("{copies}: {by_id} by id, {by_content} by identical {content}"));
         }
     }
 }
 
-/// The ids of some rows, if ids of the two tables can be compared: row numbers of two files say nothing.
+/// The ids of some rows, if the ids of the two tables are comparable: row numbers of two files are not.
 pub fn comparable_ids<'a>(
     clean: &'a ExampleTable,
     noisy: &ExampleTable,
@@ -49,8 +51,8 @@ pub fn comparable_ids<'a>(
     }
 }
 
-/// Which rows of `noisy` are rows of `clean`, number by number, in ascending order. Rows of zeros are alike without being
-/// the same.
+/// The rows of `noisy` that are identical to a row of `clean`, in ascending order. All-zero feature vectors are not copies
+/// of each other.
 pub fn identical_rows(clean: &Features, noisy: &Features) -> Vec<usize> {
     let is_zero = |row: &[f32]| row.iter().all(|&value| value == 0.0);
     let digests: HashSet<u64> = clean.rows().filter(|row| !is_zero(row)).map(digest).collect();
@@ -63,7 +65,7 @@ pub fn identical_rows(clean: &Features, noisy: &Features) -> Vec<usize> {
     noisy.pass().enumerate().filter(|(_, row)| is_copy(row)).map(|(i, _)| i).collect()
 }
 
-/// Equal for rows of equal numbers. The first few tell nearly all others apart.
+/// A hash that is equal for equal rows. The first few numbers distinguish nearly all others.
 fn digest(row: &[f32]) -> u64 {
     let mut hasher = DefaultHasher::new();
     row.iter().take(16).for_each(|value| (value + 0.0).to_bits().hash(&mut hasher)); // -0 equals 0
@@ -79,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_are_found_by_their_numbers_and_zeros_are_no_copies() {
+    fn copies_are_found_by_their_numbers_and_zeros_are_not_copies() {
         let clean = features(&[1.0, 0.0, 3.0, 4.0, 0.0, 0.0]);
         let noisy = features(&[0.6, 0.8, 0.0, 0.0, 0.6, 0.80001, 1.0, -0.0, 0.0, 1.0]);
         assert_eq!(identical_rows(&clean, &noisy), [0, 3]);

@@ -1,4 +1,4 @@
-//! What people decided, joined with the candidates that it is about.
+//! Decisions matched with the candidates that they are about.
 
 use std::collections::HashSet;
 use std::hash::Hasher;
@@ -15,7 +15,7 @@ use crate::work::outputs::beside;
 use crate::work::{Error, Monitor, Result, command, option, words};
 use crate::{DecisionJoin, DecisionTable, RelevanceTable, counted, read_decisions};
 
-/// Tells how many candidates were decided about.
+/// Reports the number of decisions.
 pub fn say(counts: &DecisionCounts, monitor: &dyn Monitor) {
     let DecisionCounts { n_accept, n_reject, n_unsure, .. } = counts;
     monitor.note(&format!("decisions: {n_accept} accepted, {n_reject} rejected, {n_unsure} unsure"));
@@ -32,7 +32,7 @@ impl Decisions {
         Ok(Decisions { table: read_decisions(path)? })
     }
 
-    /// Whether nothing is decided: no rows, or all withdrawn.
+    /// Whether there is no current decision: no rows, or all withdrawn.
     pub fn is_empty(&self) -> bool {
         self.table.latest().is_empty()
     }
@@ -42,12 +42,12 @@ impl Decisions {
         &self.table
     }
 
-    /// All files that are read.
+    /// The files that [`Decisions::open`] reads.
     pub fn files(path: &Path) -> [PathBuf; 2] {
         [path.to_path_buf(), beside(path, ".log")]
     }
 
-    /// The same text for the same decisions, whatever file they are in and in whatever order they were made.
+    /// A digest of the current decisions, independent of the file and of the order in which they were made.
     pub fn digest(&self) -> String {
         let mut hash = Fnv1a::default();
         for ((id, class), decision) in self.table.latest() {
@@ -70,7 +70,7 @@ impl Decisions {
         let rows = (0..relevance.ids.len()).filter(|&row| relevance.is_clean[row]);
         let clean: HashSet<(&str, &str)> =
             rows.map(|row| (&relevance.ids[row], relevance.classes.get(row))).collect();
-        let known = Known {
+        let known = KnownExamples {
             classes: relevance.classes.names.iter().map(String::as_str).collect(),
             is_clean: &|id, class| clean.contains(&(id, class)),
             near_id: &|id, class| {
@@ -84,17 +84,16 @@ impl Decisions {
         Ok((decided, DecisionCounts { n_unmatched, ..counts }))
     }
 
-    /// Says which decisions are about nothing, and returns how many these are. A file of which nothing can be used is an
-    /// error.
+    /// Warns about decisions that match no candidate, and returns their number. A file in which nothing matches is an error.
     pub fn warn_of_unmatched(
         &self,
         join: &DecisionJoin<'_>,
-        known: &Known<'_>,
+        known: &KnownExamples<'_>,
         monitor: &dyn Monitor,
     ) -> Result<usize> {
         let shown = self.table.path.display();
         if join.is_empty() {
-            monitor.note(&format!("`{shown}` holds no decisions"));
+            monitor.note(&format!("`{shown}` contains no decisions"));
             return Ok(0);
         }
         let classes: HashSet<&str> = known.classes.iter().copied().collect();
@@ -115,12 +114,12 @@ impl Decisions {
                 of_unknown.first().and_then(|(_, class)| nearest(class, known.classes.iter().copied()));
             return Err(Error::input(
                 format!(
-                    "no decision in `{shown}` is about a candidate: e.g. {}",
+                    "no decision in `{shown}` matches a candidate, e.g. {}",
                     describe(strange.first().or(of_unknown.first()).unwrap_or(&("", "")))
                 ),
                 match class {
                     Some(meant) => format!("did you mean the class `{meant}`? ids and classes must match"),
-                    None => "`id` and `class` must be those of the candidates".to_owned(),
+                    None => "`id` and `class` must match those of the candidates".to_owned(),
                 },
             ));
         }
@@ -133,14 +132,14 @@ impl Decisions {
         let names = named(&counts(of_unknown.iter().map(|(_, class)| *class)), &known.classes);
         ignoring(of_unknown.len(), "unknown classes", names);
         let names = listed(strange.iter().map(describe), strange.len());
-        ignoring(strange.len(), "examples that are no candidates of their class", names);
+        ignoring(strange.len(), "examples that are not candidates of their class", names);
         let names = listed(clean.iter().map(|(id, class)| format!("`{id}` of `{class}`")), clean.len());
         ignoring(clean.len(), "clean examples", names);
         Ok(lost.len())
     }
 }
 
-/// The decisions that hold for the rows of a relevance file: those in a file of their own if one is given, else those in its
+/// The current decisions for the rows of a relevance file: from the file of decisions if one is given, else from its own
 /// column, if it has one.
 pub fn in_force(
     decisions: Option<&Decisions>,
@@ -161,7 +160,7 @@ pub fn in_force(
         before.zip(&decided).filter(|(a, b)| fixed(**a).is_some() && fixed(**a) != fixed(**b)).count();
     if n_withdrawn > 0 {
         monitor.warning(&format!(
-            "`{}` was made with decisions about {} that no longer hold in `{}`",
+            "`{}` was made with decisions about {} that were withdrawn or changed in `{}`",
             relevance.path.display(),
             counted(n_withdrawn, "candidate"),
             decisions.table.path.display()
@@ -172,14 +171,14 @@ pub fn in_force(
 }
 
 /// The examples that decisions may be about.
-pub struct Known<'a> {
-    /// The names of their classes.
+pub struct KnownExamples<'a> {
+    /// The class names.
     pub classes: Vec<&'a str>,
     /// Whether an id is a clean example of a class.
     pub is_clean: &'a dyn Fn(&str, &str) -> bool,
-    /// The candidate of a class whose id is almost this one.
+    /// The candidate of a class with the most similar id.
     pub near_id: &'a dyn Fn(&str, &str) -> Option<String>,
-    /// Whether decisions about this class are looked at here, and not in another part of the run.
+    /// Whether this class belongs to this part of the run.
     pub is_ours: &'a dyn Fn(&str) -> bool,
 }
 

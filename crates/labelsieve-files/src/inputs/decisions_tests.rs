@@ -5,9 +5,9 @@ use labelsieve_numerics::Watch;
 
 use super::*;
 use crate::DecisionRow;
-use crate::work::{Kept, Progress, Silent, Words};
+use crate::work::{Progress, SavedWork, Silent, Words};
 
-/// Keeps warnings.
+/// Records warnings.
 #[derive(Default)]
 struct Listener(Silent, Mutex<Vec<String>>);
 
@@ -25,7 +25,7 @@ impl Monitor for Listener {
     fn counter(&self, unit: &'static str) -> Progress {
         self.0.counter(unit)
     }
-    fn keep(&self, _kept: Kept) {}
+    fn keep(&self, _kept: SavedWork) {}
     fn stdout(&self) -> Box<dyn Write + Send> {
         self.0.stdout()
     }
@@ -83,7 +83,7 @@ fn decisions_about_nothing_are_named_with_what_may_have_been_meant() {
     let warnings = listener.1.into_inner().unwrap();
     let expected = [
         "ignoring 1 decision in `d.csv` about unknown classes: `cat` (1; did you mean `cats`?)",
-        "ignoring 1 decision in `d.csv` about examples that are no candidates of their class: `IMG_02` of `owl` \
+        "ignoring 1 decision in `d.csv` about examples that are not candidates of their class: `IMG_02` of `owl` \
          (did you mean `img-02`?)",
         "ignoring 1 decision in `d.csv` about clean examples: `a` of `owl`",
     ];
@@ -96,7 +96,10 @@ fn a_file_in_which_nothing_matches_is_an_error_and_one_without_decisions_is_not(
     let Err(Error::Input { message, hint }) = given.of_relevance(&relevance(), &Silent::default()) else {
         panic!("nothing matches")
     };
-    assert!(message.to_string().starts_with("no decision in `d.csv` is about a candidate: "), "{message}");
+    assert!(
+        message.to_string().starts_with("no decision in `d.csv` matches a candidate, e.g. "),
+        "{message}"
+    );
     assert!(hint.to_string().starts_with("did you mean the class `owl`?"), "{hint}");
     let (found, _) = decisions(&[]).of_relevance(&relevance(), &Silent::default()).unwrap();
     assert_eq!(found, [None; 4]);

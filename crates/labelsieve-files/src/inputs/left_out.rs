@@ -1,4 +1,4 @@
-//! Candidates that cannot be scored, by class and by cause, and how to say so.
+//! Candidates that cannot be scored, by class and cause.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -7,13 +7,13 @@ use crate::counted;
 use crate::work::Monitor;
 use crate::work::near_name::nearest;
 
-/// Classes that are named in a message; the rest is counted.
-const MOST_NAMED: usize = 10;
+/// Maximum number of classes in a message; the rest is counted.
+const MAX_NAMED: usize = 10;
 
-/// How many candidates are left out, by class.
+/// The numbers of skipped candidates, by class.
 #[derive(Debug, Default)]
-pub struct LeftOut {
-    /// No clean example is of their class.
+pub struct SkippedCandidates {
+    /// Their class has no clean example.
     pub without_clean: BTreeMap<String, usize>,
     /// Their class has clean examples, but they have no features.
     pub without_features: BTreeMap<String, usize>,
@@ -21,8 +21,8 @@ pub struct LeftOut {
     pub first_without_features: BTreeMap<String, (usize, String)>,
 }
 
-impl LeftOut {
-    /// All of them.
+impl SkippedCandidates {
+    /// The number of all skipped candidates.
     pub fn n_candidates(&self) -> usize {
         self.without_clean.values().chain(self.without_features.values()).sum()
     }
@@ -32,15 +32,15 @@ impl LeftOut {
         self.first_without_features.values().min().map(|(_, id)| id.as_str())
     }
 
-    /// Candidates of this class that have no features are not ours to tell.
+    /// Drops the counts of candidates without features of a class that another part of the run reports.
     pub fn forget_features_of(&mut self, class: &str) {
         self.without_features.remove(class);
         self.first_without_features.remove(class);
     }
 
-    /// Names the classes that lose candidates and what the user may have meant by them. `known` are the classes with
-    /// clean examples; the files are those of clean examples and of features.
-    pub fn warn(&self, known: &[&str], (clean, features): (&Path, &Path), monitor: &dyn Monitor) {
+    /// Warns about classes that lose candidates, with similar names among `known`, the classes with clean examples. `clean`
+    /// and `features` are the files.
+    pub fn warn(&self, known: &[&str], clean: &Path, features: &Path, monitor: &dyn Monitor) {
         let n: usize = self.without_clean.values().sum();
         if n > 0 {
             let classes = named(&self.without_clean, known);
@@ -53,7 +53,8 @@ impl LeftOut {
         let n: usize = self.without_features.values().sum();
         if n > 0 {
             let example = self.example_without_features().unwrap_or("");
-            let (features, classes) = (features.display(), named(&self.without_features, &[]));
+            let features = features.display();
+            let classes = named(&self.without_features, &[]);
             monitor.warning(&format!(
                 "skipping {} without features in `{features}` (e.g. `{example}`): of {classes}",
                 counted(n, "candidate")
@@ -62,7 +63,7 @@ impl LeftOut {
     }
 }
 
-/// Classes with their counts, largest first, and the known names they are near to.
+/// Classes with their counts, largest first, and similar known names.
 pub fn named(counts: &BTreeMap<String, usize>, known: &[&str]) -> String {
     let mut classes: Vec<(&String, usize)> = counts.iter().map(|(name, n)| (name, *n)).collect();
     classes.sort_by_key(|(_, n)| std::cmp::Reverse(*n)); // stable: equal counts stay in alphabetical order
@@ -70,18 +71,18 @@ pub fn named(counts: &BTreeMap<String, usize>, known: &[&str]) -> String {
         Some(meant) => format!("`{name}` ({n}; did you mean `{meant}`?)"),
         None => format!("`{name}` ({n})"),
     };
-    listed(classes.iter().map(describe).take(MOST_NAMED), classes.len())
+    listed(classes.iter().map(describe).take(MAX_NAMED), classes.len())
 }
 
-/// Some of `n` names, and how many more there are.
+/// The first of `n` names, and how many more there are.
 pub fn listed(names: impl Iterator<Item = String>, n: usize) -> String {
-    let names: Vec<String> = names.take(MOST_NAMED).collect();
+    let names: Vec<String> = names.take(MAX_NAMED).collect();
     let more = n - names.len();
     let names = names.join(", ");
     if more > 0 { format!("{names} and {more} more") } else { names }
 }
 
-/// Counts of names.
+/// The number of occurrences of each name.
 pub fn counts<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<String, usize> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     names.for_each(|name| *counts.entry(name).or_default() += 1);

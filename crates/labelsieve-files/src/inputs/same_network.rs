@@ -1,22 +1,22 @@
-//! Features of two networks do not mix: the columns of one mean nothing to the other, even where the widths agree.
+//! Refusing features of different networks: their columns are not comparable, even if the widths agree.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::work::{Error, Result};
+use crate::work::{Error, Result, option, words};
 use crate::{ExampleTable, NETWORK_KEY, RelevanceTable};
 
-/// Whether features of two networks may be used together anyway.
+/// Whether features of different networks may be used together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MixedNetworks {
-    /// They are refused.
+    /// Refuse them.
     #[default]
     Refuse,
-    /// They are taken as they are.
+    /// Use them as they are.
     Accept,
 }
 
-/// A file, and the network that it says its features come from.
+/// A file, and the network that its features come from.
 #[derive(Clone, Copy)]
 pub struct Origin<'a> {
     /// The file.
@@ -26,7 +26,7 @@ pub struct Origin<'a> {
 }
 
 impl<'a> Origin<'a> {
-    /// A file and what it says.
+    /// A file and its network.
     pub fn new(path: &'a Path, network: Option<&'a String>) -> Origin<'a> {
         Origin { path, network: network.map(String::as_str) }
     }
@@ -45,7 +45,7 @@ impl<'a> From<&'a RelevanceTable> for Origin<'a> {
 }
 
 impl MixedNetworks {
-    /// Refuses files that name different networks. Files that name none, from elsewhere, go with all.
+    /// Refuses files of different networks. Files of unknown origin are compatible with all.
     pub fn check(self, files: &[Origin]) -> Result<()> {
         let named = || files.iter().filter_map(|file| Some((file.path, file.network?)));
         let Some((path, network)) = named().next() else { return Ok(()) };
@@ -56,14 +56,14 @@ impl MixedNetworks {
                     other_path.display(),
                     path.display()
                 ),
-                "embed all images with one network, or pass --allow-mixed",
+                words!["embed all images with one network, or pass ", option("allow_mixed")],
             )),
             _ => Ok(()),
         }
     }
 }
 
-/// The one network that all these files name, to be kept in what is made of them.
+/// The network that all these files share, if they do; results computed from them record it.
 pub fn common_network(files: &[Origin]) -> Option<String> {
     let mut names: Vec<&str> = files.iter().filter_map(|file| file.network).collect();
     names.dedup();
@@ -73,7 +73,7 @@ pub fn common_network(files: &[Origin]) -> Option<String> {
     }
 }
 
-/// What a Parquet file keeps of it.
+/// The metadata of a Parquet file with this network.
 pub fn network_metadata(network: Option<String>) -> BTreeMap<String, String> {
     network.map(|network| (NETWORK_KEY.to_owned(), network)).into_iter().collect()
 }

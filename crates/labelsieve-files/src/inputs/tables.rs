@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use labelsieve::Features;
 use labelsieve_numerics::Scratch;
 
-use crate::work::{Context, Error, Monitor, Result};
+use crate::work::{Context, Error, Monitor, Result, Words, option, words};
 use crate::{ExampleTable, Ids, Labels, TableColumns};
 
 /// A table of examples on disk, and how to read it.
@@ -14,7 +14,7 @@ use crate::{ExampleTable, Ids, Labels, TableColumns};
 pub struct Table {
     /// `.npz`, `.npy`, `.parquet` or a clip-retrieval folder.
     pub path: PathBuf,
-    /// Names of its columns, and the file of its labels, where they are not the usual ones.
+    /// The names of its columns and the file of its labels, where they differ from the defaults.
     pub columns: TableColumns,
 }
 
@@ -24,23 +24,24 @@ impl Table {
         Table { path: path.into(), columns: TableColumns::default() }
     }
 
-    /// All files that are read.
+    /// The files that [`Table::open`] reads.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         [&self.path].into_iter().chain(&self.columns.labels).map(PathBuf::as_path)
     }
 
-    /// Opens it, and tells the curious where ids come from if not from the file itself.
+    /// Opens it, and logs where ids come from if not from the file itself.
     pub fn open(&self, monitor: &dyn Monitor) -> Result<ExampleTable> {
         let table = ExampleTable::open(&self.path, &self.columns)?;
         if let Some(beside) = &table.ids_table {
-            let (path, beside) = (self.path.display(), beside.display());
+            let path = self.path.display();
+            let beside = beside.display();
             monitor.detail(&format!("ids and classes of `{path}` come from `{beside}`"));
         }
         Ok(table)
     }
 }
 
-/// Reads rows of a table as features; a large class that lies in its file as it is needed stays there.
+/// Reads rows of a table as features. A large class is memory-mapped if its rows are consecutive in the file.
 pub fn load(table: &ExampleTable, rows: &[usize]) -> Result<Features> {
     let dim = table.features.cols().max(1);
     if let Some(numbers) = table.features.lend(rows)
@@ -49,11 +50,11 @@ pub fn load(table: &ExampleTable, rows: &[usize]) -> Result<Features> {
         return Ok(features);
     }
     let mut data = vec![0f32; rows.len() * dim];
-    table.features.read_rows(rows, &mut data)?; // which says where a number is wrong
+    table.features.read_rows(rows, &mut data)?; // reports the position of an invalid number
     Features::new(data, dim).with_context(|| format!("cannot use `{}`", table.path.display()))
 }
 
-/// The same within little memory: rows that cannot stay in their file go to a scratch space.
+/// As [`load`] with little memory: rows that cannot be memory-mapped are copied to scratch space.
 pub fn load_in(table: &ExampleTable, rows: &[usize], scratch: &dyn Scratch) -> Result<Features> {
     const AT_ONCE: usize = 1 << 20; // numbers
     let dim = table.features.cols().max(1);
@@ -72,15 +73,19 @@ pub fn load_in(table: &ExampleTable, rows: &[usize], scratch: &dyn Scratch) -> R
     Features::in_pages(data, dim).with_context(|| format!("cannot use `{}`", table.path.display()))
 }
 
-/// The labels of a table, or how to give them.
-pub fn labels_of<'a>(table: &'a ExampleTable, option: &str) -> Result<&'a Labels> {
+/// The labels of a table; the hint of the error is to give them with `how`, e.g. an option.
+pub fn labels_of(table: &ExampleTable, how: impl Into<Words>) -> Result<&Labels> {
     table.labels.as_ref().ok_or_else(|| {
+        let how: Words = how.into();
         Error::input(
             format!("`{}` contains no classes", table.path.display()),
-            format!(
-                "give them with {option}, as an array `labels_all` in .npz, or as a column `class` in Parquet (of another \
-                 name with --label-column)"
-            ),
+            words![
+                "give them with ",
+                how,
+                ", as an array `labels_all` in .npz, or as a column `class` in Parquet (of another name with ",
+                option("label_column"),
+                ")"
+            ],
         )
     })
 }
@@ -95,7 +100,7 @@ pub fn rows_by_class(labels: &Labels) -> Vec<(String, Vec<usize>)> {
     rows
 }
 
-/// Where each id of a table is. Two rows of one name would make every join by id a guess.
+/// The row of each id of a table. Duplicate ids are refused, since joins by id would be ambiguous.
 pub fn rows_by_id(table: &ExampleTable) -> Result<RowsById<'_>> {
     let ids = match &table.ids {
         Ids::Given(ids) => ids,
@@ -110,7 +115,7 @@ pub fn rows_by_id(table: &ExampleTable) -> Result<RowsById<'_>> {
 
 /// A lookup from ids to rows.
 pub enum RowsById<'a> {
-    /// Rows have no ids but their numbers.
+    /// Row numbers serve as ids.
     Numbers(usize),
     /// Rows by the ids of the table.
     Names(HashMap<&'a str, usize>),
@@ -131,8 +136,11 @@ pub fn check_id(table: &ExampleTable, row: usize, id: &str, earlier: Option<usiz
     let refused = |found: String| {
         Err(Error::input(
             format!("`{}`: row {row}: expected a unique id, found {found}", table.path.display()),
-            "relevance is kept by id, so every example needs one; choose another column with --id-column, or remove \
-             duplicates",
+            words![
+                "relevance is stored by id; choose another column with ",
+                option("id_column"),
+                ", or remove duplicates"
+            ],
         ))
     };
     match earlier {

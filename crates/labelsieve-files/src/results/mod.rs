@@ -1,4 +1,4 @@
-//! Results of a run: relevance, predictions, ground truth.
+//! Tables of results: relevance, predictions, ground truth.
 
 pub mod prediction_file;
 pub mod relevance_file;

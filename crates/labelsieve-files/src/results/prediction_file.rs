@@ -1,4 +1,4 @@
-//! What a classifier predicts for each example: one row per example and rank.
+//! Predictions of a classifier: one row per example and rank.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,12 +11,12 @@ use crate::Result;
 use crate::tables::parquet_write::{dictionary_column, dictionary_type};
 use crate::tables::table_write::{TableFormat, TableWriter};
 
-/// One guess about one example.
+/// One predicted class of one example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictionRow {
     /// The example.
     pub id: String,
-    /// 1 for the best guess.
+    /// 1 for the best class.
     pub rank: u32,
     /// The class.
     pub class: String,
@@ -35,7 +35,7 @@ impl PredictionWriter {
         Ok(PredictionWriter { writer: TableWriter::create(path.as_ref(), schema(), &[])? })
     }
 
-    /// Rows go to `stream` as they come, as CSV or TSV.
+    /// Writes rows to `stream` as CSV or TSV.
     pub fn to_stream(stream: Box<dyn Write + Send>, format: TableFormat) -> PredictionWriter {
         PredictionWriter { writer: TableWriter::to_stream(stream, format, &schema()) }
     }

@@ -1,4 +1,4 @@
-//! The result: one row per example and class, with its relevance and the reasons for it.
+//! Relevance files: one row per example and class, with its relevance and the reasons for it.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -25,7 +25,7 @@ pub struct RelevanceRow {
     pub class: String,
     /// How much it belongs to the class, in [0, 1].
     pub relevance: f32,
-    /// The probability that it belongs to the class, where the method knows it.
+    /// The probability that it belongs to the class, where the method estimates it.
     pub probability: Option<f32>,
     /// Whether it is one of the examples that were given as clean.
     pub is_clean: bool,
@@ -42,13 +42,13 @@ pub struct RelevanceRow {
 /// Columns that not every relevance file has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OptionalColumns {
-    /// `probability`, beside `relevance`: where the method knows it.
+    /// `probability`, beside `relevance`: where the method estimates it.
     pub probability: bool,
-    /// `decision`, at the end: for relevance that was made with decisions.
+    /// `decision`, at the end: for relevance that was computed with decisions.
     pub decision: bool,
 }
 
-/// Writes relevance rows as they come; the file appears in [`RelevanceWriter::finish`].
+/// Writes relevance rows one batch at a time; the file appears in [`RelevanceWriter::finish`].
 pub struct RelevanceWriter {
     path: PathBuf,
     rows_written: usize,
@@ -63,7 +63,7 @@ impl RelevanceWriter {
         RelevanceWriter::create_with(path, OptionalColumns::default(), metadata)
     }
 
-    /// The same with more columns.
+    /// As [`RelevanceWriter::create`], with optional columns.
     pub fn create_with(
         path: impl AsRef<Path>,
         optional: OptionalColumns,
@@ -74,25 +74,24 @@ impl RelevanceWriter {
         Ok(RelevanceWriter { path, rows_written: 0, optional, writer })
     }
 
-    /// Rows go to `stream` as they come, as CSV.
+    /// Writes rows to `stream` as CSV.
     pub fn to_stream(stream: Box<dyn Write + Send>, optional: OptionalColumns) -> RelevanceWriter {
         let writer = TableWriter::to_stream(stream, TableFormat::Csv, &schema(optional));
         RelevanceWriter { path: PathBuf::from("-"), rows_written: 0, optional, writer }
     }
 
-    /// Adds rows that nobody decided about. A relevance or a probability outside [0, 1] is refused.
+    /// Adds rows without decisions. A relevance or a probability outside [0, 1] is refused.
     pub fn write(&mut self, rows: &[RelevanceRow]) -> Result<()> {
         self.write_decided(rows, &[])
     }
 
-    /// Adds rows with what was decided about them, where the file has a column for it; rows without a decision may be
-    /// missing at the end.
+    /// Adds rows with their decisions, where the file has a column for it; `decisions` may be shorter than `rows`.
     pub fn write_decided(&mut self, rows: &[RelevanceRow], decisions: &[Option<Decision>]) -> Result<()> {
         for (at, row) in rows.iter().enumerate() {
             for (what, value) in [("relevance", Some(row.relevance)), ("probability", row.probability)] {
                 if let Some(value) = value.filter(|&value| !is_in_range(value)) {
-                    let (place, expected) =
-                        (format!("row {}", self.rows_written + at), format!("a {what} in [0, 1]"));
+                    let place = format!("row {}", self.rows_written + at);
+                    let expected = format!("a {what} in [0, 1]");
                     return Err(DataError::malformed(&self.path, place, expected, value.to_string()));
                 }
             }
@@ -137,26 +136,30 @@ pub struct RelevanceTable {
     pub classes: Labels,
     /// How much each belongs to its class, in [0, 1].
     pub relevance: Vec<f32>,
-    /// The probability that each belongs to its class; nothing for a file without the column.
+    /// The probability that each belongs to its class; `None` for a file without the column.
     pub probability: Option<Vec<Option<f32>>>,
     /// Which were given as clean.
     pub is_clean: Vec<bool>,
-    /// What a person had decided about each when the file was made; nothing for a file made without decisions.
+    /// The decision about each when the file was made; `None` for a file made without decisions.
     pub decisions: Option<Vec<Option<Decision>>>,
     /// The metadata of the run.
     pub metadata: BTreeMap<String, String>,
 }
 
-/// Reads a relevance file, Parquet or CSV, and checks every relevance and probability. Where `is_clean` is missing, in a row or as a
-/// column, a row is a candidate.
+/// Reads a relevance file, Parquet or CSV, and checks every relevance and probability. A row without `is_clean` is a
+/// candidate.
 pub fn read_relevance(path: impl AsRef<Path>) -> Result<RelevanceTable> {
     let path = path.as_ref();
     let file = TableFile::open(path)?;
     let metadata = file.metadata();
-    let (mut ids, mut classes) = (Texts::default(), LabelsBuilder::default());
-    let (mut relevance, mut is_clean) = (Vec::new(), Vec::new());
-    let (has_probability, has_decisions) = (file.has("probability"), file.has("decision"));
-    let (mut probability, mut decisions) = (Vec::new(), Vec::new());
+    let mut ids = Texts::default();
+    let mut classes = LabelsBuilder::default();
+    let mut relevance = Vec::new();
+    let mut is_clean = Vec::new();
+    let has_probability = file.has("probability");
+    let has_decisions = file.has("decision");
+    let mut probability = Vec::new();
+    let mut decisions = Vec::new();
     let mut wanted = vec![("id", Kind::Text), ("class", Kind::Text), ("relevance", Kind::Float)];
     wanted.extend(file.has("is_clean").then_some(("is_clean", Kind::Flag)));
     wanted.extend(has_probability.then_some(("probability", Kind::Float)));
@@ -201,8 +204,7 @@ pub struct RelevanceReasons {
     pub reciprocal_neighbours: Option<u32>,
 }
 
-/// Reads the reasons of chosen rows: `rows` ascending, one entry of the result for each. Files without some of the
-/// columns are fine.
+/// Reads the reasons of chosen rows: `rows` ascending, one entry of the result for each. Any of the columns may be missing.
 pub fn read_relevance_reasons(path: impl AsRef<Path>, rows: &[usize]) -> Result<Vec<RelevanceReasons>> {
     const COLUMNS: [(&str, Kind); 4] = [
         ("matched_name", Kind::OptionalText),
@@ -294,7 +296,7 @@ fn append_decisions(column: &Column<'_>, out: &mut Vec<Option<Decision>>) -> Res
     Ok(())
 }
 
-/// Where `probability` stands among the columns: directly after `relevance`.
+/// The position of `probability` among the columns: directly after `relevance`.
 const PROBABILITY: usize = 3;
 
 fn schema(optional: OptionalColumns) -> Schema {

@@ -91,7 +91,7 @@ fn a_relevance_of_another_type_is_named() {
 }
 
 #[test]
-fn an_unwritable_place_fails_at_once() {
+fn an_unwritable_output_fails_early() {
     let error = RelevanceWriter::create("/no/such/folder/r.parquet", &[]).map(|_| ()).unwrap_err();
     assert!(error.to_string().starts_with("cannot write `/no/such/folder/r.parquet`"), "{error}");
 }
@@ -147,7 +147,7 @@ fn write_columns(path: &Path, columns: Vec<(&str, ArrayRef)>) {
     writer.close().unwrap();
 }
 
-/// What pandas, pyarrow, polars and DuckDB make of the same table.
+/// The same table as pandas, pyarrow, polars and DuckDB write it.
 #[test]
 fn a_table_that_went_through_other_programs_is_read_as_it_was_meant() {
     use arrow_array::types::Int8Type;
@@ -216,7 +216,7 @@ fn a_table_that_went_through_other_programs_is_read_as_it_was_meant() {
 }
 
 #[test]
-fn numbers_that_are_not_whole_and_flags_that_are_none_are_named_with_their_row() {
+fn fractions_and_invalid_flags_are_named_with_their_row() {
     use arrow_array::{Float64Array, Int64Array};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.parquet");
@@ -273,7 +273,7 @@ fn csv_is_read_back_bit_by_bit_and_other_peoples_csv_too() {
 }
 
 #[test]
-fn what_is_wrong_with_a_csv_is_named_with_its_line() {
+fn mistakes_in_a_csv_are_named_with_their_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.csv");
     for (text, message) in [
@@ -349,7 +349,7 @@ fn probabilities_stand_beside_the_relevance_where_there_are_any() {
 }
 
 #[test]
-fn a_probability_that_is_none_is_refused_with_its_row() {
+fn an_invalid_probability_is_refused_with_its_row() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.parquet");
     let columns = OptionalColumns { probability: true, ..OptionalColumns::default() };

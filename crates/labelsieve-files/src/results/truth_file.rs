@@ -70,7 +70,9 @@ impl TruthWriter {
 /// Reads which candidates are relevant, from Parquet or CSV: `relevant` is true or false, or 1 or 0.
 pub fn read_truth(path: impl AsRef<Path>) -> Result<TruthTable> {
     let path = path.as_ref();
-    let (mut ids, mut classes, mut relevant) = (Texts::default(), LabelsBuilder::default(), Vec::new());
+    let mut ids = Texts::default();
+    let mut classes = LabelsBuilder::default();
+    let mut relevant = Vec::new();
     let wanted = [("id", Kind::Text), ("class", Kind::Text), ("relevant", Kind::Flag)];
     TableFile::open(path)?.for_each_batch(&wanted, |columns| {
         let [id, class, truth] = columns else { unreachable!("as many columns as names") };

@@ -1,6 +1,6 @@
 //! Files that appear whole or not at all.
 //!
-//! A file is written under a temporary name in the folder of its output, and locked as long as its writer lives. What a
+//! A file is written under a temporary name in the folder of its output, and locked while its writer is alive. A file that a
 //! killed process leaves behind is therefore recognised by its name and the missing lock, and the next output in the same
 //! folder deletes it.
 
@@ -14,14 +14,14 @@ use tempfile::TempPath;
 
 use crate::{DataError, Result};
 
-/// How the names of temporary files begin; a few letters and digits follow.
+/// The prefix of the names of temporary files; a few letters and digits follow.
 const PREFIX: &str = ".labelsieve-";
 
 /// The temporary files of this process.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// A file under construction. It lives beside its final name and takes that name only in [`AtomicFile::commit`];
-/// dropped before that, it vanishes and whatever stood under the final name stays.
+/// A file under construction. It gets its final name only in [`AtomicFile::commit`]; dropped before that, it is deleted and
+/// an existing file under the final name is unchanged.
 ///
 /// A new file gets the permissions that the user's umask leaves; one that replaces another gets those of the old one.
 pub struct AtomicFile {
@@ -55,7 +55,7 @@ impl AtomicFile {
         let finished = self.writer.flush().and_then(|()| {
             let file = self.writer.get_ref();
             if let Ok(old) = std::fs::metadata(&self.path) {
-                // Best effort: an old file that somebody else owns may have permissions that we cannot set.
+                // Best effort: an old file of another owner may have permissions that cannot be set here.
                 let _ = file.set_permissions(old.permissions());
             }
             file.sync_all()?;
@@ -65,13 +65,13 @@ impl AtomicFile {
     }
 }
 
-/// Deletes the temporary files of this process, which is about to end. None is created, committed or dropped while the
-/// result lives.
+/// Deletes the temporary files of this process, which is about to end. None is created, committed or dropped until the
+/// result is dropped.
 #[must_use = "new files can be created as soon as it is dropped"]
 pub fn abandon_unfinished_files() -> impl Drop {
     let unfinished = unfinished();
     for path in unfinished.iter() {
-        let _ = std::fs::remove_file(path); // the next output in that folder sweeps what is left
+        let _ = std::fs::remove_file(path); // otherwise the next output in that folder sweeps it
     }
     unfinished
 }
@@ -90,12 +90,13 @@ impl Temporary {
         // private to its owner, whatever the umask says.
         let create = |name: &Path| {
             let file = File::options().read(true).write(true).create_new(true).open(name)?;
-            // Where files cannot be locked, nobody else can lock this one either, and it is never swept.
+            // Where files cannot be locked, other processes cannot lock this one either, and it is never swept.
             let _ = file.try_lock();
             // Another process may have swept it between its creation and the lock.
-            match is_unlinked(&file) {
-                true => Err(std::io::ErrorKind::AlreadyExists.into()), // asks for another name
-                false => Ok(file),
+            if is_unlinked(&file) {
+                Err(std::io::ErrorKind::AlreadyExists.into()) // asks for another name
+            } else {
+                Ok(file)
             }
         };
         let file = tempfile::Builder::new().prefix(PREFIX).make_in(folder, create);
@@ -121,8 +122,8 @@ impl Drop for Temporary {
     }
 }
 
-/// Deletes what killed processes left in `folder`: files with a temporary name that nobody holds locked. Once per folder
-/// and process, since folders may be large.
+/// Deletes the files that killed processes left in `folder`: unlocked files with a temporary name. Once per folder and
+/// process, since folders may be large.
 fn sweep(folder: &Path) {
     static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let Ok(folder) = folder.canonicalize() else { return };
@@ -138,13 +139,14 @@ fn sweep(folder: &Path) {
     }
 }
 
-/// Whether only this program creates files with such a name.
+/// Whether this is the name of a temporary file of this program.
 fn is_temporary(name: &str) -> bool {
     let rest = name.strip_prefix(PREFIX).unwrap_or("");
     rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// A file whose writer lives is locked; taking the lock also lets a writer that has just started see that its file is gone.
+/// Deletes a file whose writer is gone, which is known by its missing lock. A writer that has just created it sees that the
+/// file is gone once it has the lock.
 #[cfg(unix)]
 fn remove_if_stale(path: &Path) {
     // Never waits: a temporary file is a regular one, and only such files come here.
@@ -154,7 +156,7 @@ fn remove_if_stale(path: &Path) {
     }
 }
 
-/// Where a deleted file cannot be distinguished from an existing one, nothing is swept.
+/// On platforms where a deleted file cannot be distinguished from an existing one, nothing is swept.
 #[cfg(not(unix))]
 fn remove_if_stale(_path: &Path) {}
 
@@ -180,7 +182,7 @@ impl Write for AtomicFile {
     }
 }
 
-/// Archives and tables go back to fill in lengths.
+/// Writers of archives and tables seek back to fill in lengths.
 impl Seek for AtomicFile {
     fn seek(&mut self, position: SeekFrom) -> std::io::Result<u64> {
         self.writer.seek(position)
@@ -256,7 +258,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn only_temporary_files_that_nobody_writes_are_swept() {
+    fn only_stale_temporary_files_are_swept() {
         let folder = tempfile::tempdir().unwrap();
         for name in [".labelsieve-aB3xyz", ".labelsieve-notes", ".labelsieve-aB3xyz.txt", "labelsieve-aB3xyz"]
         {
@@ -279,7 +281,7 @@ mod tests {
     #[test]
     fn a_missing_folder_is_named_in_the_error() {
         let Err(error) = AtomicFile::create("/no/such/folder/out.bin") else {
-            panic!("created a file in nowhere")
+            panic!("created a file in a missing folder")
         };
         let message = "cannot write `/no/such/folder/out.bin`: No such file or directory (os error 2)";
         assert_eq!(error.to_string(), message);

@@ -1,11 +1,11 @@
-//! What can be wrong with a text file, in a form that hints can match on.
+//! Guessing the encoding of text files that are not UTF-8.
 
 use std::fmt;
 use std::path::Path;
 
 use crate::{DataError, Result};
 
-/// An encoding other than UTF-8, guessed from a few bytes. Of two guesses about one file, the later variant wins.
+/// An encoding other than UTF-8, guessed from a few bytes. Of two guesses for one file, the later variant wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ForeignEncoding {
     /// Single bytes for accented letters.
@@ -23,12 +23,14 @@ pub enum ForeignEncoding {
 }
 
 impl ForeignEncoding {
-    /// What bytes that are not UTF-8 look like.
+    /// Guesses the encoding of bytes that are not UTF-8.
     pub fn guess(bytes: &[u8]) -> ForeignEncoding {
         if let Some(encoding) = ForeignEncoding::utf16(bytes) {
             return encoding;
         }
-        let (mut n_high, mut n_beside_high, mut has_c1) = (0, 0, false);
+        let mut n_high = 0;
+        let mut n_beside_high = 0;
+        let mut has_c1 = false;
         for (at, &byte) in bytes.iter().enumerate().filter(|(_, byte)| **byte >= 0x80) {
             n_high += 1;
             has_c1 |= byte < 0xa0;
@@ -49,7 +51,7 @@ impl ForeignEncoding {
         }
     }
 
-    /// UTF-16, by its byte order mark or by the zeros of its ASCII letters.
+    /// Detects UTF-16 by its byte order mark or by the zeros of its ASCII letters.
     pub fn utf16(start: &[u8]) -> Option<ForeignEncoding> {
         let start = &start[..start.len().min(1024)];
         let zeros = |parity: usize| start.iter().skip(parity).step_by(2).filter(|&&byte| byte == 0).count();
@@ -63,7 +65,7 @@ impl ForeignEncoding {
         }
     }
 
-    /// What `iconv -f` calls it; none where a conversion would only hide the damage.
+    /// The name for `iconv -f`; `None` where a conversion would only hide the damage.
     pub fn iconv_name(self) -> Option<&'static str> {
         match self {
             ForeignEncoding::Latin1 => Some("ISO-8859-1"),

@@ -1,5 +1,4 @@
-//! What a file really is, whatever its name says. Asked when it could not be read as expected, so that the message can say
-//! what to do about it.
+//! Detecting the kind of a file by its contents, for messages about files that could not be read as expected.
 
 use std::fmt;
 use std::fs::File;
@@ -11,15 +10,15 @@ use crate::DataError;
 /// The extensions of image files.
 pub const IMAGE_EXTENSIONS: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff"];
 
-/// Whether a file of this extension should be an image.
+/// Whether this is the extension of an image file.
 pub fn is_image_name(extension: &str) -> bool {
     IMAGE_EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
-/// What a file or folder is, by its first bytes.
+/// The kind of a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// Nothing in it.
+    /// A file without contents.
     Empty,
     /// A folder with images or tars of them.
     ImageFolder,
@@ -35,25 +34,25 @@ pub enum FileKind {
     Npz,
     /// Parquet.
     Parquet,
-    /// Tensors as we read them.
+    /// Tensors in safetensors.
     Safetensors,
-    /// Tensors as PyTorch pickles them.
+    /// Tensors pickled by PyTorch.
     PyTorch,
-    /// HDF5, as Keras and old TensorFlow write.
+    /// HDF5, as written by Keras and old TensorFlow.
     Hdf5,
-    /// A network as ONNX stores it.
+    /// A network in ONNX.
     Onnx,
-    /// An error page that was saved as a download, usually.
+    /// Usually an error page that was saved as a download.
     Html,
-    /// What Git leaves in place of a large file that was not fetched.
+    /// The placeholder of a large file that was not fetched by Git.
     GitLfsPointer,
-    /// Something compressed.
+    /// Gzip-compressed data.
     Gzip,
     /// Lines of text.
     Text,
 }
 
-/// What a file should have been.
+/// The expected kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Examples as rows of numbers.
@@ -66,20 +65,20 @@ pub enum Wanted {
     Tensors,
 }
 
-/// How many bytes are enough to identify a kind.
+/// The number of bytes that identify a kind.
 const HEAD: u64 = 512;
-/// Entries of a folder that are checked before it counts as one without images.
-const MOST_ENTRIES: usize = 2000;
-/// How deep folders are searched: `split/class/image.jpg`.
-const DEEPEST: usize = 3;
+/// Maximum number of entries that are searched for images.
+const MAX_ENTRIES: usize = 2000;
+/// Maximum depth of the search for images: `split/class/image.jpg`.
+const MAX_DEPTH: usize = 3;
 
 impl FileKind {
-    /// What is at `path`; `None` when nothing is, when it is unrecognised, or when reading it might block.
+    /// The kind of the file at `path`; `None` if it is missing or unrecognised, or if reading it might block.
     pub fn of(path: &Path) -> Option<FileKind> {
         let metadata = std::fs::metadata(path).ok()?;
         if metadata.is_dir() {
-            let mut left = MOST_ENTRIES;
-            let has_images = holds_images(path, DEEPEST, &mut left);
+            let mut left = MAX_ENTRIES;
+            let has_images = holds_images(path, MAX_DEPTH, &mut left);
             return Some(if has_images { FileKind::ImageFolder } else { FileKind::Folder });
         }
         if !metadata.is_file() {
@@ -95,25 +94,37 @@ impl FileKind {
         let within =
             |from: usize, signature: &[u8]| head.get(from..).is_some_and(|rest| rest.starts_with(signature));
         let images: [&[u8]; 6] = [b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF8", b"BM", b"II*\0", b"MM\0*"];
-        Some(match () {
-            () if head.is_empty() => FileKind::Empty,
-            () if starts(b"version https://git-lfs.github.com/") => FileKind::GitLfsPointer,
-            () if is_html(head) => FileKind::Html,
-            () if starts(b"\x93NUMPY") => FileKind::Npy,
-            () if starts(b"PAR1") => FileKind::Parquet,
-            () if starts(b"\x89HDF\r\n\x1a\n") => FileKind::Hdf5,
-            () if starts(b"PK\x03\x04") => of_zip(head)?,
-            () if starts(b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9") => FileKind::PyTorch, // before version 1.6
-            () if starts(b"\x1f\x8b") => FileKind::Gzip,
-            () if within(257, b"ustar") => FileKind::Tar,
-            () if within(8, b"{\"") => FileKind::Safetensors,
-            () if starts(b"RIFF") && within(8, b"WEBP") => FileKind::Image,
-            () if images.into_iter().any(starts) => FileKind::Image,
-            () => return None,
-        })
+        let kind = if head.is_empty() {
+            FileKind::Empty
+        } else if starts(b"version https://git-lfs.github.com/") {
+            FileKind::GitLfsPointer
+        } else if is_html(head) {
+            FileKind::Html
+        } else if starts(b"\x93NUMPY") {
+            FileKind::Npy
+        } else if starts(b"PAR1") {
+            FileKind::Parquet
+        } else if starts(b"\x89HDF\r\n\x1a\n") {
+            FileKind::Hdf5
+        } else if starts(b"PK\x03\x04") {
+            of_zip(head)?
+        } else if starts(b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9") {
+            FileKind::PyTorch // before version 1.6
+        } else if starts(b"\x1f\x8b") {
+            FileKind::Gzip
+        } else if within(257, b"ustar") {
+            FileKind::Tar
+        } else if within(8, b"{\"") {
+            FileKind::Safetensors
+        } else if (starts(b"RIFF") && within(8, b"WEBP")) || images.into_iter().any(starts) {
+            FileKind::Image
+        } else {
+            return None;
+        };
+        Some(kind)
     }
 
-    /// Formats without a signature, by their usual endings.
+    /// Formats without a signature, by their extensions.
     fn of_name(path: &Path) -> Option<FileKind> {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_ascii_lowercase();
         match ending.as_str() {
@@ -123,7 +134,7 @@ impl FileKind {
         }
     }
 
-    /// Whether this is what was wanted, perhaps damaged.
+    /// Whether this is the wanted kind, perhaps damaged.
     fn fits(self, wanted: Wanted) -> bool {
         match wanted {
             Wanted::Features => matches!(self, FileKind::Npy | FileKind::Npz | FileKind::Parquet),
@@ -148,14 +159,16 @@ impl DataError {
     }
 }
 
-/// NumPy and PyTorch both write zips; the name of the first member says which.
+/// NumPy and PyTorch both write zips; the name of the first member distinguishes them.
 fn of_zip(head: &[u8]) -> Option<FileKind> {
     let length = usize::from(u16::from_le_bytes(*head.get(26..)?.first_chunk()?));
     let name = head.get(30..30 + length)?;
-    match () {
-        () if name.ends_with(b".npy") => Some(FileKind::Npz),
-        () if name.ends_with(b"/data.pkl") || name.ends_with(b"/.format_version") => Some(FileKind::PyTorch),
-        () => None,
+    if name.ends_with(b".npy") {
+        Some(FileKind::Npz)
+    } else if name.ends_with(b"/data.pkl") || name.ends_with(b"/.format_version") {
+        Some(FileKind::PyTorch)
+    } else {
+        None
     }
 }
 
@@ -181,10 +194,10 @@ fn holds_images(folder: &Path, depth: usize, left: &mut usize) -> bool {
         let path = entry.path();
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("");
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        match () {
-            () if is_folder => below.push(path),
-            () if is_image_name(ending) || ending.eq_ignore_ascii_case("tar") => return true,
-            () => (),
+        if is_folder {
+            below.push(path);
+        } else if is_image_name(ending) || ending.eq_ignore_ascii_case("tar") {
+            return true;
         }
     }
     depth > 1 && below.iter().any(|folder| holds_images(folder, depth - 1, left))

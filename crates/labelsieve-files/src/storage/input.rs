@@ -1,7 +1,7 @@
-//! Inputs as people give them: a file, a pipe, a named pipe, or `-` for standard input.
+//! Opening inputs: a file, a pipe, a named pipe, or `-` for standard input.
 //!
-//! Whatever can be read is read exactly once, from start to end. Formats that need random access (Parquet, `.npy`,
-//! `.npz`) are copied to a temporary file first, unless the input is a file already.
+//! Every input is read exactly once, from start to end. Streams in formats that need random access (Parquet, `.npy`, `.npz`)
+//! are copied to a temporary file first.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{DataError, Result};
 
-/// Whether `path` can be read only once: standard input (`-`), a pipe, a device. Its size and modification time say
-/// nothing about its contents.
+/// Whether `path` can be read only once: standard input (`-`), a pipe, a device. The size and modification time of a stream
+/// do not identify its contents.
 pub fn is_stream(path: impl AsRef<Path>) -> bool {
     let path = path.as_ref();
     is_dash(path) || std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
@@ -21,7 +21,7 @@ pub fn is_stream(path: impl AsRef<Path>) -> bool {
 pub enum Input {
     /// A file with a length.
     File(File),
-    /// Anything else.
+    /// A pipe, a device, or standard input.
     Stream(Box<dyn Read + Send>),
 }
 
@@ -46,7 +46,7 @@ impl Input {
         Ok(Input::Stream(Box::new(file)))
     }
 
-    /// The number of bytes to come, where that is known.
+    /// The size of a file; unknown for a stream.
     pub fn len(&self) -> Option<u64> {
         match self {
             Input::File(file) => file.metadata().ok().map(|metadata| metadata.len()),
@@ -64,14 +64,14 @@ impl Read for Input {
     }
 }
 
-/// All bytes of a small input.
+/// Reads all bytes of a small input.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     Input::open(path)?.read_to_end(&mut bytes).map_err(DataError::io("read", path))?;
     Ok(bytes)
 }
 
-/// An input with random access: the file itself, or a temporary copy of a stream.
+/// Opens an input with random access: the file itself, or a temporary copy of a stream.
 pub fn open_seekable(path: &Path) -> Result<File> {
     match Input::open(path)? {
         Input::File(file) => Ok(file),
@@ -79,7 +79,7 @@ pub fn open_seekable(path: &Path) -> Result<File> {
     }
 }
 
-/// Copies what is left of a stream to a file without a name, which vanishes when it is closed.
+/// Copies the rest of a stream to an unnamed temporary file, which is deleted when closed.
 pub fn spool(path: &Path, stream: &mut dyn Read) -> Result<File> {
     let failed = |cause| DataError::Spool { path: path.into(), folder: std::env::temp_dir(), cause };
     let mut copy = tempfile::tempfile().map_err(failed)?;
@@ -97,17 +97,18 @@ pub fn spool(path: &Path, stream: &mut dyn Read) -> Result<File> {
     Ok(copy)
 }
 
-/// `-` is standard input. A file of that name is `./-`.
+/// `-` is standard input; a file of that name is written `./-`.
 fn is_dash(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Standard input can be read once: a second reader would see an empty file.
+/// Refuses a second reader of standard input, which would see an empty file.
 fn claim_standard_input(path: &Path) -> Result<()> {
     static CLAIMED: AtomicBool = AtomicBool::new(false);
-    match CLAIMED.swap(true, Ordering::Relaxed) {
-        false => Ok(()),
-        true => Err(DataError::ReadTwice { path: path.into() }),
+    if CLAIMED.swap(true, Ordering::Relaxed) {
+        Err(DataError::ReadTwice { path: path.into() })
+    } else {
+        Ok(())
     }
 }
 
@@ -116,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_and_folders_are_no_streams() {
+    fn files_and_folders_are_not_streams() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv");
         std::fs::write(&path, "12345").unwrap();

@@ -2,8 +2,8 @@
 //!
 //! The file is an opening line and then records: key length and payload length (four bytes each, little-endian), the
 //! CRC-32 of everything else in the record, key, payload. The first record holds the fingerprint of the run. Reading
-//! stops at the first record that is incomplete or damaged; the rest is truncated and done again. A journal that is
-//! dropped before anything was finished deletes its file.
+//! stops at the first incomplete or damaged record; the rest is truncated and computed again. A journal that is dropped
+//! before anything was finished deletes its file.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
@@ -18,27 +18,27 @@ const OPENING: &[u8] = b"labelsieve journal 1\n";
 const FINGERPRINT_KEY: &str = "fingerprint";
 const PREFIX_LEN: usize = 12;
 
-/// How a journal began.
+/// How a journal was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JournalStart {
     /// There was none, or an empty one.
     New,
-    /// An earlier run with the same fingerprint had begun; its records were returned.
+    /// There was one with the same fingerprint; its records were returned.
     Resumed,
     /// There was one with another fingerprint; it was discarded.
     Replaced,
 }
 
-/// A key with what was computed for it.
+/// A key and the result that was computed for it.
 pub type JournalRecord = (String, Vec<u8>);
 
-/// An open journal. No other process can open it meanwhile.
+/// An open journal, locked against other processes.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     start: JournalStart,
     tail: Mutex<Tail>,
-    /// Whether there is finished work in the file, which must then survive this value.
+    /// Whether the file contains finished work, so that it must not be deleted on drop.
     holds_work: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ struct Tail {
 }
 
 impl Journal {
-    /// Opens or starts the journal of a run, and returns what the same run, by its fingerprint, finished earlier.
+    /// Opens or starts the journal of a run, and returns the records of an earlier run with the same fingerprint.
     ///
     /// A file that is not a journal is refused, not overwritten.
     pub fn open(path: impl AsRef<Path>, fingerprint: &str) -> Result<(Journal, Vec<JournalRecord>)> {
@@ -61,7 +61,7 @@ impl Journal {
         Ok((journal, records))
     }
 
-    /// The same, with one record in memory at a time: each is shown to `visit`.
+    /// As [`Journal::open`], with one record in memory at a time: each is passed to `visit`.
     pub fn open_by_record(
         path: impl AsRef<Path>,
         fingerprint: &str,
@@ -74,7 +74,8 @@ impl Journal {
             TryLockError::WouldBlock => DataError::InUse { path: path.clone() },
             TryLockError::Error(error) => DataError::io("lock", &path)(error),
         })?;
-        let (mut start, mut n_records) = (JournalStart::New, 0);
+        let mut start = JournalStart::New;
+        let mut n_records = 0;
         let end = read_records(&path, &file, |(key, payload)| {
             match start {
                 JournalStart::New if key == FINGERPRINT_KEY && payload == fingerprint.as_bytes() => {
@@ -102,29 +103,29 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Shows all finished work to `visit`, in its order and with one record in memory at a time, until it breaks. `visit` must
-    /// not append.
+    /// Passes all records to `visit` in order, with one in memory at a time, until it breaks. `visit` must not append.
     pub fn for_each_record(&self, mut visit: impl FnMut(&str, &[u8]) -> ControlFlow<()>) -> Result<()> {
-        // Through the handle that holds the lock: Windows lets no other one read.
+        // Through the handle that holds the lock: on Windows no other one can read.
         let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         tail.file.seek(SeekFrom::Start(0)).map_err(DataError::io("read", &self.path))?;
         let mut is_first = true;
         read_records(&self.path, &tail.file, |(key, payload)| {
-            match std::mem::replace(&mut is_first, false) {
-                true => ControlFlow::Continue(()), // the fingerprint
-                false => visit(&key, &payload),
+            if std::mem::replace(&mut is_first, false) {
+                ControlFlow::Continue(()) // the fingerprint
+            } else {
+                visit(&key, &payload)
             }
         })?;
         Ok(())
     }
 
-    /// How this journal began.
+    /// How this journal was opened.
     pub fn start(&self) -> JournalStart {
         self.start
     }
 
-    /// How many results a journal holds, going by their lengths alone; another process may have it open. `None` for a
-    /// file that is not a journal.
+    /// The number of records in a journal, by their lengths alone; another process may have it open. `None` for a file that
+    /// is not a journal.
     pub fn count_records(path: impl AsRef<Path>) -> Option<usize> {
         let file = File::open(path).ok()?;
         let file_len = file.metadata().ok()?.len();
@@ -134,7 +135,8 @@ impl Journal {
         if opening != OPENING {
             return None;
         }
-        let (mut n, mut end) = (0, OPENING.len() as u64);
+        let mut n = 0;
+        let mut end = OPENING.len() as u64;
         let mut prefix = [0; PREFIX_LEN];
         while reader.read_exact(&mut prefix).is_ok() {
             let length =
@@ -197,7 +199,7 @@ impl Drop for Journal {
     }
 }
 
-/// Shows all whole records from the start to `visit`, until it breaks. Returns where the last of them ends.
+/// Passes all complete records to `visit`, until it breaks. Returns the end of the last one.
 fn read_records(
     path: &Path,
     file: &File,
@@ -206,8 +208,11 @@ fn read_records(
     let file_len = file.metadata().map_err(DataError::io("read", path))?.len();
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut opening = Vec::new();
-    let longest = OPENING.len() as u64;
-    reader.by_ref().take(longest).read_to_end(&mut opening).map_err(DataError::io("read", path))?;
+    reader
+        .by_ref()
+        .take(OPENING.len() as u64)
+        .read_to_end(&mut opening)
+        .map_err(DataError::io("read", path))?;
     if !OPENING.starts_with(&opening) {
         return Err(DataError::NotAJournal { path: path.to_path_buf() });
     }
@@ -221,16 +226,18 @@ fn read_records(
     Ok(end)
 }
 
-/// The next record, or `None` when the `remaining` bytes do not hold a whole, undamaged one.
+/// The next record, or `None` if the `remaining` bytes do not contain a complete, undamaged one.
 fn read_record(reader: &mut impl Read, remaining: u64) -> std::io::Result<Option<JournalRecord>> {
     if remaining < PREFIX_LEN as u64 {
         return Ok(None);
     }
-    let (mut lengths, mut expected) = ([0; 8], [0; 4]);
+    let mut lengths = [0; 8];
+    let mut expected = [0; 4];
     reader.read_exact(&mut lengths)?;
     reader.read_exact(&mut expected)?;
     let both = u64::from_le_bytes(lengths);
-    let (key_len, payload_len) = (both & u64::from(u32::MAX), both >> 32);
+    let key_len = both & u64::from(u32::MAX);
+    let payload_len = both >> 32;
     if key_len + payload_len > remaining - PREFIX_LEN as u64 {
         return Ok(None);
     }
@@ -271,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_run_goes_on_and_another_starts_anew() {
+    fn the_same_run_resumes_and_another_starts_over() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("j");
         two_records(&path);
@@ -330,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_journal_is_left_alone() {
+    fn a_file_that_is_not_a_journal_is_left_alone() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "my thesis").unwrap();
         let error = Journal::open(file.path(), "run 1").unwrap_err().to_string();
@@ -404,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unwritable_place_is_named() {
+    fn an_unwritable_path_is_named() {
         let error = Journal::open("/no/such/folder/j", "run 1").unwrap_err().to_string();
         assert!(error.starts_with("cannot open `/no/such/folder/j`"), "{error}");
     }

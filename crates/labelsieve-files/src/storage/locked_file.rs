@@ -1,29 +1,30 @@
-//! Files that one process at a time may hold open.
+//! Files that only one process at a time may have open.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// The file at `path`, which is made if need be, locked; [`ErrorKind::WouldBlock`] if somebody else holds it. The system
-/// lets go of the lock when the file is closed or the process ends, however it ends. The holder may delete the file.
+/// Opens the file at `path`, creating it if needed, and locks it; fails with [`ErrorKind::WouldBlock`] if another process
+/// holds the lock. The system releases the lock when the file is closed or the process ends in any way. The holder may
+/// delete the file.
 pub fn open_locked(path: &Path) -> io::Result<File> {
     loop {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
             Ok(()) => (),
             Err(TryLockError::WouldBlock) => return Err(ErrorKind::WouldBlock.into()),
-            // A file system without locks: as good as it gets.
+            // The file system has no locks.
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error),
         }
         if is_still_at(path, &file) {
             return Ok(file);
         }
-        // Whoever held it before removed it between our opening and our locking: once more.
+        // The previous holder deleted it between our opening and our locking: try again.
     }
 }
 
-/// Whether `file` is what is found at `path`, and not one that was deleted or replaced meanwhile.
+/// Whether `file` is still the file at `path`, not one that was deleted or replaced meanwhile.
 #[cfg(unix)]
 pub fn is_still_at(path: &Path, file: &File) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -37,8 +38,8 @@ pub fn is_still_at(path: &Path, _file: &File) -> bool {
     path.exists()
 }
 
-/// An open file whose lock others respect, too, in case the one that [`open_locked`] made is deleted; nothing where the
-/// system has no such locks. [`ErrorKind::WouldBlock`] if somebody else holds it.
+/// Locks an existing file as well, in case the one that [`open_locked`] created is deleted; `None` where the file system has
+/// no locks. Fails with [`ErrorKind::WouldBlock`] if another process holds the lock.
 #[cfg(unix)]
 pub fn hold(path: &Path) -> io::Result<Option<File>> {
     let file = File::open(path)?;
@@ -49,7 +50,7 @@ pub fn hold(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Locks keep others from reading here, and from deleting anyway.
+/// On this platform a lock would keep other processes from reading, and an open file cannot be deleted anyway.
 #[cfg(not(unix))]
 pub fn hold(_path: &Path) -> io::Result<Option<File>> {
     Ok(None)

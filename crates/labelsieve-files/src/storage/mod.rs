@@ -1,4 +1,8 @@
-//! Files as such: atomic writes, the journal of a run, pipes, locks, and the kind of a file.
+//! Files independent of their format.
+//!
+//! [`atomic`] writes files that appear whole or not at all, [`journal`] records finished work of a run, [`locked_file`] keeps
+//! other processes out. [`input`] opens files and pipes, [`regular_file`] only files with random access. [`file_kind`] and
+//! [`encoding`] guess the contents of files that could not be read, for messages.
 
 pub mod atomic;
 pub mod encoding;

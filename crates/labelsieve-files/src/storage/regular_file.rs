@@ -1,4 +1,4 @@
-//! Files with random access, which are read more than once.
+//! Opening regular files, which have random access and can be read more than once.
 
 use std::fs::{File, FileType};
 use std::path::Path;
@@ -17,14 +17,16 @@ pub fn open_regular(path: &Path) -> Result<File> {
     File::open(path).map_err(DataError::io("open", path))
 }
 
-/// What is there instead of a file.
+/// A description of the file type.
 #[cfg(unix)]
 fn describe(kind: FileType) -> &'static str {
     use std::os::unix::fs::FileTypeExt;
-    match () {
-        () if kind.is_fifo() => "a FIFO",
-        () if kind.is_socket() => "a socket",
-        () => "a device",
+    if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
     }
 }
 

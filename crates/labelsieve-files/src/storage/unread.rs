@@ -1,4 +1,4 @@
-//! How much of a damaged file could not be read.
+//! The unreadable part of a damaged file.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub enum Unread {
         /// The size of the file.
         of: u64,
     },
-    /// An unknown amount: the file ends too early, or it came through a pipe.
+    /// An unknown amount: the file is truncated, or the input is a pipe.
     Rest,
 }
 

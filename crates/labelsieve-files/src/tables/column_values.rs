@@ -1,7 +1,7 @@
-//! Numbers and flags of a column, whatever type another program gave it.
+//! Numbers and flags of a column of any suitable type.
 //!
-//! A table that went through pandas has floats where it had integers with gaps, and dictionaries, large texts or
-//! views where it had texts. What is meant is the same.
+//! Other programs change types without changing values: pandas writes integers with gaps as floats, and texts may become
+//! dictionaries, large texts or views.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -15,14 +15,14 @@ use crate::Result;
 use crate::tables::parquet_columns::Column;
 
 impl Column<'_> {
-    /// Every value as a number, where there is one; `expected` says what the column holds.
+    /// All values as numbers, `None` for null; `expected` describes the column in messages.
     pub fn floats(&self, expected: &str) -> Result<Vec<Option<f32>>> {
-        // Single precision is read as it is: through f64 and back it is the same.
+        // Exact for single precision: the conversion to f64 and back changes nothing.
         let numbers = numbers(self.array).ok_or_else(|| self.bad_type(expected))?;
         Ok(numbers.into_iter().map(|number| number.map(|number| number as f32)).collect())
     }
 
-    /// Every value as an integer, where there is one; NaN counts as missing, as in pandas.
+    /// All values as integers, `None` for null; NaN counts as null, as in pandas.
     pub fn integers(&self) -> Result<Vec<Option<u32>>> {
         let numbers = numbers(self.array).ok_or_else(|| self.bad_type("integers"))?;
         let whole = |(row, number): (usize, Option<f64>)| match number {
@@ -36,7 +36,7 @@ impl Column<'_> {
         numbers.into_iter().enumerate().map(whole).collect()
     }
 
-    /// Every value as true or false, where there is one: booleans, 1 and 0, or these as texts.
+    /// All values as booleans, `None` for null: booleans, 1 and 0, or these as texts.
     pub fn flags(&self) -> Result<Vec<Option<bool>>> {
         const EXPECTED: &str = "true, false, 1 or 0";
         if let Some(flags) = self.array.as_boolean_opt() {
@@ -82,7 +82,7 @@ fn is_text(kind: &DataType) -> bool {
     }
 }
 
-/// The numbers of an array of any numeric type; nothing for other types.
+/// The numbers of an array of any numeric type; `None` for other types.
 pub fn numbers(array: &ArrayRef) -> Option<Vec<Option<f64>>> {
     Some(match array.data_type() {
         DataType::Float16 => convert::<Float16Type>(array, |value| value.to_f64()),
@@ -101,12 +101,11 @@ pub fn numbers(array: &ArrayRef) -> Option<Vec<Option<f64>>> {
             let entries = numbers(dictionary.values())?;
             let nulls = array.logical_nulls();
             let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-            match entries.is_empty() {
-                true => vec![None; array.len()],
-                false => {
-                    let keys = dictionary.normalized_keys().into_iter().enumerate();
-                    keys.map(|(row, key)| if is_null(row) { None } else { entries[key] }).collect()
-                }
+            if entries.is_empty() {
+                vec![None; array.len()]
+            } else {
+                let keys = dictionary.normalized_keys().into_iter().enumerate();
+                keys.map(|(row, key)| if is_null(row) { None } else { entries[key] }).collect()
             }
         }
         DataType::Null => vec![None; array.len()],

@@ -15,7 +15,7 @@ pub fn write_csv<'a, const N: usize>(
     write_rows(AtomicFile::create(path)?, header, rows).map_err(DataError::io("write", path))?.commit()
 }
 
-/// The same in memory.
+/// As [`write_csv`], in memory.
 pub fn csv_bytes<'a, const N: usize>(
     header: [&str; N],
     rows: impl Iterator<Item = [&'a str; N]>,

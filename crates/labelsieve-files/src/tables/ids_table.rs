@@ -1,7 +1,8 @@
-//! The table beside a `.npz` or `.npy` that names its rows: `NAME.ids.csv` with `id`, `class` and, for `.npy`, `network`.
+//! The table beside an `.npz` or `.npy` with the ids of its rows: `NAME.ids.csv` with `id`, `class` and, for `.npy`,
+//! `network`.
 //!
-//! NumPy's formats hold numbers. Ids and classes that are texts are kept in a table of the same name, which is
-//! read along with the features.
+//! NumPy's formats store numbers. Ids and classes that are texts are stored in a table of the same name, which is read along
+//! with the features.
 
 use std::path::{Path, PathBuf};
 
@@ -9,21 +10,21 @@ use csv::{ReaderBuilder, StringRecord};
 
 use crate::{DataError, Labels, Result, write_csv};
 
-/// Where the table of a file of features is, or would be.
+/// The path of the table beside a file of features.
 pub fn ids_table_of(features: &Path) -> PathBuf {
     let mut name = features.as_os_str().to_owned();
     name.push(".ids.csv");
     PathBuf::from(name)
 }
 
-/// What the table says; `ids` has one entry per row of the features.
+/// The contents of the table, with one id per row of the features.
 #[derive(Debug, PartialEq)]
 pub struct IdsTable {
-    /// Their ids, in the order of the rows.
+    /// The ids, in the order of the rows.
     pub ids: Vec<String>,
     /// The classes, if all are known.
     pub labels: Option<Labels>,
-    /// The network that made the features.
+    /// The network that computed the features.
     pub network: Option<String>,
 }
 
@@ -57,8 +58,11 @@ pub fn read_ids_table(features: &Path) -> Result<Option<IdsTable>> {
         let found = format!("the columns {}", header.join(", "));
         return Err(DataError::malformed(&path, "line 1", "a column `id`", found));
     };
-    let (class, network) = (column("class"), column("network"));
-    let (mut ids, mut classes, mut networks) = (Vec::new(), Vec::new(), Vec::new());
+    let class = column("class");
+    let network = column("network");
+    let mut ids = Vec::new();
+    let mut classes = Vec::new();
+    let mut networks = Vec::new();
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(failed)? {
         let field = |at: Option<usize>| at.and_then(|at| record.get(at)).unwrap_or("").to_owned();

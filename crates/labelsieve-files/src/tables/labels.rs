@@ -1,4 +1,4 @@
-//! Which class each row has, and what each row is called.
+//! The classes and ids of rows.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -70,7 +70,7 @@ impl Labels {
     /// The class name of a row.
     ///
     /// # Panics
-    /// When there is no such row.
+    /// When the row does not exist.
     pub fn get(&self, row: usize) -> &str {
         &self.names[self.codes[row] as usize]
     }
@@ -130,27 +130,27 @@ impl LabelsBuilder {
     }
 }
 
-/// What the rows are called.
+/// The ids of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ids {
-    /// The file gives no names: row 7 is called `7`. Holds the number of rows.
+    /// The file has no ids: that of row 7 is `7`. Contains the number of rows.
     RowNumbers(usize),
-    /// The file names each row.
+    /// The ids in the file.
     Given(Vec<String>),
-    /// Rows called by their numbers, and behind them texts of classes with names.
+    /// Row numbers, followed by texts of classes with ids.
     WithTexts {
-        /// Rows without names.
+        /// The number of rows without ids.
         numbers: usize,
-        /// Names of the rest.
+        /// The ids of the rest.
         texts: Vec<String>,
     },
 }
 
 impl Ids {
-    /// The name of a row.
+    /// The id of a row.
     ///
     /// # Panics
-    /// When the rows have given names and this is not one of them.
+    /// When the rows have ids of their own and the row does not exist.
     pub fn get(&self, row: usize) -> Cow<'_, str> {
         match self {
             Ids::RowNumbers(_) => Cow::Owned(row.to_string()),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_names_are_called_by_their_number() {
+    fn rows_without_ids_have_their_number() {
         assert_eq!(Ids::RowNumbers(9).get(7), "7");
         assert_eq!(Ids::RowNumbers(9).len(), 9);
         assert_eq!(Ids::Given(vec!["a".into(), "b".into()]).get(1), "b");

@@ -1,4 +1,4 @@
-//! One table out of the rows of its parts, without having them in memory.
+//! Merging the rows of several parts into one table, with little memory.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
@@ -21,7 +21,7 @@ pub struct PartRows {
     path: PathBuf,
     reader: ParquetRecordBatchReader,
     schema: Arc<Schema>,
-    /// Rows that were decoded but not asked for yet.
+    /// Decoded rows that have not been returned yet.
     rest: Option<RecordBatch>,
 }
 
@@ -29,14 +29,14 @@ impl PartRows {
     /// Starts at the first row.
     pub fn open(part: &PartFile) -> Result<PartRows> {
         let path = part.path.clone();
-        let file = Reopened::new(&path)?;
+        let file = ReopeningFile::new(&path)?;
         let builder = guarded(&path, || ParquetRecordBatchReaderBuilder::try_new(file))?;
-        let schema = Arc::new(Schema::new(builder.schema().fields().clone())); // metadata is the whole's
+        let schema = Arc::new(Schema::new(builder.schema().fields().clone())); // without metadata, which belongs to the whole
         let reader = guarded(&path, || builder.build())?;
         Ok(PartRows { path, reader, schema, rest: None })
     }
 
-    /// At most `n` of the next rows; none at the end of the part.
+    /// At most `n` of the next rows; `None` at the end of the part.
     fn next(&mut self, n: usize) -> Result<Option<RecordBatch>> {
         let batch = match self.rest.take() {
             Some(batch) => Some(batch),
@@ -51,20 +51,20 @@ impl PartRows {
     }
 }
 
-/// A table that is put together.
+/// A merged table under construction.
 pub struct MergedTable {
     writer: TableWriter,
     schema: Arc<Schema>,
 }
 
 impl MergedTable {
-    /// Starts a file with the columns of these parts, each of which may lack some of the others'.
+    /// Starts a file with the columns of these parts, some of which may lack columns of others.
     pub fn create(path: &Path, parts: &[PartRows], metadata: &[(String, String)]) -> Result<MergedTable> {
         let schema = widest(parts)?;
         Ok(MergedTable { writer: TableWriter::create(path, schema.as_ref().clone(), metadata)?, schema })
     }
 
-    /// Rows go to `stream`, as CSV.
+    /// Writes rows to `stream` as CSV.
     pub fn to_stream(stream: Box<dyn Write + Send>, parts: &[PartRows]) -> Result<MergedTable> {
         let schema = widest(parts)?;
         Ok(MergedTable { writer: TableWriter::to_stream(stream, TableFormat::Csv, &schema), schema })
@@ -85,7 +85,7 @@ impl MergedTable {
         Ok(())
     }
 
-    /// Copies the rows of a part to its end that `keep` likes by the text in `column`. Returns how many those are.
+    /// Copies the remaining rows of a part for whose text in `column` `keep` returns true. Returns their number.
     pub fn append_kept(
         &mut self,
         part: &mut PartRows,
@@ -119,7 +119,8 @@ impl MergedTable {
                 Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
                 Some(column) => {
                     let place = format!("column `{}`", field.name());
-                    let (expected, found) = (field.data_type().to_string(), column.data_type().to_string());
+                    let expected = field.data_type().to_string();
+                    let found = column.data_type().to_string();
                     Err(DataError::malformed(path, place, expected, found))
                 }
                 None => Ok(Arc::new(Float32Array::from(vec![missing; batch.num_rows()]))),
@@ -130,7 +131,7 @@ impl MergedTable {
     }
 }
 
-/// The columns of the part that has most of them.
+/// The columns of the part with the most columns.
 fn widest(parts: &[PartRows]) -> Result<Arc<Schema>> {
     let widest = parts.iter().max_by_key(|part| part.schema.fields().len()).map(|part| part.schema.clone());
     let schema = widest.unwrap_or_else(|| Arc::new(Schema::empty()));
@@ -151,17 +152,17 @@ fn widest(parts: &[PartRows]) -> Result<Arc<Schema>> {
     Ok(schema)
 }
 
-/// A file that is open only while it is read from: a thousand parts are read side by side, and no system likes a thousand
-/// open files.
-struct Reopened {
+/// A file that is opened again for every read: parts are read side by side, and there may be more of them than a process can
+/// have open files.
+struct ReopeningFile {
     path: PathBuf,
     len: u64,
 }
 
-impl Reopened {
-    fn new(path: &Path) -> Result<Reopened> {
+impl ReopeningFile {
+    fn new(path: &Path) -> Result<ReopeningFile> {
         let metadata = std::fs::metadata(path).map_err(DataError::io("read", path))?;
-        Ok(Reopened { path: path.to_path_buf(), len: metadata.len() })
+        Ok(ReopeningFile { path: path.to_path_buf(), len: metadata.len() })
     }
 
     fn open_at(&self, start: u64) -> std::io::Result<File> {
@@ -171,13 +172,13 @@ impl Reopened {
     }
 }
 
-impl Length for Reopened {
+impl Length for ReopeningFile {
     fn len(&self) -> u64 {
         self.len
     }
 }
 
-impl ChunkReader for Reopened {
+impl ChunkReader for ReopeningFile {
     type T = BufReader<File>;
 
     fn get_read(&self, start: u64) -> std::result::Result<BufReader<File>, ParquetError> {

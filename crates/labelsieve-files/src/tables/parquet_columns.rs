@@ -15,39 +15,32 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-    RowSelection, RowSelector,
-};
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use crate::storage::input::open_seekable;
-use crate::storage::regular_file::open_regular;
 use crate::tables::column_values::numbers;
 use crate::{ColumnRole, DataError, Result, Texts, Wanted};
 
 /// Rows per batch: few enough for embeddings of a few thousand columns to stay in cache.
 const BATCH_ROWS: usize = 4096;
 
-/// Rows per batch where only some of a group are asked for: they may be images.
-const SELECTED_BATCH_ROWS: usize = 32;
+/// More than the ids of any table take. Repeated values take no space in a small file, but each does in memory.
+const MAX_TEXT_BYTES: usize = 32 << 30;
 
-/// More than the ids of any table take. Repeated values take no space in a file, but each does in memory.
-const MOST_BYTES: usize = 32 << 30;
-
-/// An open Parquet file of which nothing but the schema has been read.
+/// An open Parquet file of which only the metadata has been read.
 pub struct ParquetFile {
-    path: PathBuf,
-    builder: ParquetRecordBatchReaderBuilder<File>,
+    pub(super) path: PathBuf,
+    pub(super) builder: ParquetRecordBatchReaderBuilder<File>,
     file_len: u64,
 }
 
-/// One column of one batch, with what a message needs to say where it is.
+/// One column of one batch, with its place for messages.
 pub struct Column<'a> {
     /// The file.
     pub path: &'a Path,
     /// Its name.
     pub name: &'a str,
-    /// The row of the file that comes first here.
+    /// The row number in the file of the first value.
     pub first_row: usize,
     /// The values.
     pub array: &'a ArrayRef,
@@ -59,7 +52,7 @@ impl ParquetFile {
         ParquetFile::from_file(path, open_seekable(path)?)
     }
 
-    /// The same for an open file, which `path` names in messages.
+    /// As [`ParquetFile::open`], for an open file; `path` is its name in messages.
     pub fn from_file(path: &Path, file: File) -> Result<ParquetFile> {
         let file_len = file.metadata().map_err(DataError::io("read", path))?.len();
         let builder = guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file));
@@ -77,7 +70,7 @@ impl ParquetFile {
         self.file_len
     }
 
-    /// The number of rows according to the file; a hint, since nothing has checked it.
+    /// The number of rows according to the file, which has not been verified.
     pub fn claimed_rows(&self) -> usize {
         usize::try_from(self.builder.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
@@ -101,7 +94,7 @@ impl ParquetFile {
         }
     }
 
-    /// The error for a column that is not there.
+    /// The error for a missing column.
     pub fn missing(&self, expected: &str) -> DataError {
         DataError::MissingColumn {
             path: self.path.clone(),
@@ -112,7 +105,7 @@ impl ParquetFile {
         }
     }
 
-    /// The error for a column that was asked for by name.
+    /// The error for a missing column that was requested by name.
     fn without(&self, name: &str) -> DataError {
         match self.missing(&format!("`{name}`")) {
             DataError::MissingColumn { path, role, expected, present, .. } => {
@@ -122,7 +115,7 @@ impl ParquetFile {
         }
     }
 
-    /// Decodes only `names` and hands every batch to `visit`, one [`Column`] per name, in the order of `names`.
+    /// Decodes only `names` and passes every batch to `visit`, one [`Column`] per name, in the order of `names`.
     pub fn for_each_batch(
         self,
         names: &[&str],
@@ -134,7 +127,7 @@ impl ParquetFile {
         })
     }
 
-    /// The same for columns in which values may be missing.
+    /// As [`ParquetFile::for_each_batch`], for columns with null values.
     pub fn for_each_batch_with_nulls(
         self,
         names: &[&str],
@@ -152,90 +145,28 @@ impl ParquetFile {
         })
     }
 
-    /// Decodes only `names`, at most `batch_rows` rows at a time.
-    pub fn batches(self, names: &[&str], batch_rows: usize) -> Result<Batches> {
+    /// The projection to the columns `names`.
+    pub(super) fn mask(&self, names: &[&str]) -> Result<ProjectionMask> {
         let mut roots = Vec::with_capacity(names.len());
         for name in names {
             roots.push(self.schema().index_of(name).map_err(|_| self.without(name))?);
         }
-        let mask = ProjectionMask::roots(self.builder.parquet_schema(), roots);
+        Ok(ProjectionMask::roots(self.builder.parquet_schema(), roots))
+    }
+
+    /// Decodes only `names`, at most `batch_rows` rows at a time.
+    pub fn batches(self, names: &[&str], batch_rows: usize) -> Result<Batches> {
+        let mask = self.mask(names)?;
         let builder = self.builder.with_projection(mask).with_batch_size(batch_rows);
         let reader = guarded(&self.path, || builder.build())?;
         Ok(Batches { path: self.path, reader })
-    }
-
-    /// Decodes only `names`, row group by row group, so that a damaged one does not affect the others.
-    pub fn groups(self, names: &[&str]) -> Result<Groups> {
-        let mut roots = Vec::with_capacity(names.len());
-        for name in names {
-            roots.push(self.schema().index_of(name).map_err(|_| self.without(name))?);
-        }
-        let mask = ProjectionMask::roots(self.builder.parquet_schema(), roots);
-        let file = open_regular(&self.path)?;
-        let metadata = self.builder.metadata().clone();
-        let metadata =
-            guarded(&self.path, || ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::default()))?;
-        Ok(Groups { path: self.path, file, metadata, mask })
-    }
-}
-
-/// The row groups of a file, each of which can be read on its own.
-pub struct Groups {
-    path: PathBuf,
-    file: File,
-    metadata: ArrowReaderMetadata,
-    mask: ProjectionMask,
-}
-
-impl Groups {
-    /// Number of row groups.
-    pub fn len(&self) -> usize {
-        self.metadata.metadata().num_row_groups()
-    }
-
-    /// How many rows a group says it has.
-    pub fn rows(&self, group: usize) -> usize {
-        usize::try_from(self.metadata.metadata().row_group(group).num_rows()).unwrap_or(0)
-    }
-
-    /// How many bytes the chosen columns take according to the group; the maximum when the claim is impossible.
-    pub fn bytes(&self, group: usize) -> u64 {
-        let columns = self.metadata.metadata().row_group(group).columns().iter().enumerate();
-        let chosen = columns.filter(|(leaf, _)| self.mask.leaf_included(*leaf));
-        let sizes = chosen.map(|(_, column)| u64::try_from(column.uncompressed_size()).unwrap_or(u64::MAX));
-        sizes.fold(0, u64::saturating_add)
-    }
-
-    /// `n` rows of a group after the first `skip`, a few at a time.
-    pub fn batches_from(&self, group: usize, skip: usize, n: usize) -> Result<Batches> {
-        let rows = RowSelection::from(vec![RowSelector::skip(skip), RowSelector::select(n)]);
-        self.chosen_batches(group, SELECTED_BATCH_ROWS.min(n).max(1), Some(rows))
-    }
-
-    /// The rows of one group.
-    pub fn batches(&self, group: usize, batch_rows: usize) -> Result<Batches> {
-        self.chosen_batches(group, batch_rows, None)
-    }
-
-    fn chosen_batches(&self, group: usize, batch_rows: usize, rows: Option<RowSelection>) -> Result<Batches> {
-        let file = self.file.try_clone().map_err(DataError::io("open", &self.path))?;
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
-            .with_projection(self.mask.clone())
-            .with_row_groups(vec![group])
-            .with_batch_size(batch_rows);
-        let builder = match rows {
-            Some(rows) => builder.with_row_selection(rows),
-            None => builder,
-        };
-        let reader = guarded(&self.path, || builder.build())?;
-        Ok(Batches { path: self.path.clone(), reader })
     }
 }
 
 /// The chosen columns of a file, a few rows at a time.
 pub struct Batches {
-    path: PathBuf,
-    reader: ParquetRecordBatchReader,
+    pub(super) path: PathBuf,
+    pub(super) reader: ParquetRecordBatchReader,
 }
 
 impl Batches {
@@ -244,7 +175,7 @@ impl Batches {
         guarded(&self.path, || self.reader.next().transpose())
     }
 
-    /// Hands the batches to `visit` in order. The next one is decoded on another thread meanwhile.
+    /// Passes the batches to `visit` in order. The next one is decoded on another thread meanwhile.
     fn for_each(mut self, mut visit: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel(1);
@@ -269,7 +200,7 @@ impl<'a> Column<'a> {
         Ok(Column { path, name, first_row, array })
     }
 
-    /// Refuses a column in which a value is missing.
+    /// Refuses a column with a null value.
     pub fn check_nulls(&self) -> Result<()> {
         match self.array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
             Some(nulls) => {
@@ -292,18 +223,19 @@ impl<'a> Column<'a> {
         DataError::malformed(self.path, place, expected, self.array.data_type().to_string())
     }
 
-    /// [`Column::for_each_text`] for a column in which no value may be missing.
+    /// As [`Column::for_each_text`]; fails on null values.
     pub fn for_each_given_text(&self, visit: &mut dyn FnMut(&str)) -> Result<()> {
         self.check_nulls()?;
         self.for_each_text(visit)
     }
 
-    /// Adds every value, of which none may be missing, to `texts`.
+    /// Adds all values to `texts`; fails on null values.
     pub fn append_texts(&self, texts: &mut Texts) -> Result<()> {
         self.for_each_given_text(&mut |text| texts.push(text))?;
-        match texts.n_bytes() > MOST_BYTES {
-            true => Err(self.bad_row(0, format!("at most {MOST_BYTES} bytes of text"), "more")),
-            false => Ok(()),
+        if texts.n_bytes() > MAX_TEXT_BYTES {
+            Err(self.bad_row(0, format!("at most {MAX_TEXT_BYTES} bytes of text"), "more"))
+        } else {
+            Ok(())
         }
     }
 
@@ -312,7 +244,7 @@ impl<'a> Column<'a> {
         if for_each_text(self.array, visit) { Ok(()) } else { Err(self.bad_type("text or integers")) }
     }
 
-    /// Every value as text, where there is one.
+    /// All values as texts, `None` for null.
     pub fn optional_texts(&self) -> Result<Vec<Option<String>>> {
         let mut texts = Vec::with_capacity(self.array.len());
         self.for_each_text(&mut |text| texts.push(Some(text.to_owned())))?;
@@ -334,7 +266,7 @@ pub fn read_text_columns(path: impl AsRef<Path>, names: &[&str]) -> Result<Vec<V
     Ok(texts)
 }
 
-/// False, without a visit, for a type that has no textual form. A null is visited with an arbitrary text: callers have
+/// Returns false, without a visit, for a type without a textual form. A null is visited with an arbitrary text: callers have
 /// refused nulls, or check where they are.
 fn for_each_text(array: &ArrayRef, visit: &mut dyn FnMut(&str)) -> bool {
     match array.data_type() {
@@ -351,7 +283,7 @@ fn for_each_text(array: &ArrayRef, visit: &mut dyn FnMut(&str)) -> bool {
         DataType::UInt16 => for_each_number::<UInt16Type>(array, visit),
         DataType::UInt32 => for_each_number::<UInt32Type>(array, visit),
         DataType::UInt64 => for_each_number::<UInt64Type>(array, visit),
-        // What pandas turns integers into when some are missing.
+        // pandas writes integers as floats when some are missing.
         DataType::Float32 | DataType::Float64 => {
             let numbers = numbers(array).unwrap_or_default();
             let is_whole = |number: &f64| number.fract() == 0.0 && number.abs() < 9e15;
@@ -383,9 +315,9 @@ where
     array.as_primitive::<T>().values().iter().for_each(|value| visit(&value.to_string()));
 }
 
-/// Runs a step of the Parquet library, which panics on some damaged files where it should return an error.
+/// Runs a step of the Parquet library, which panics on some damaged files instead of returning an error.
 pub fn guarded<T, E: Display>(path: &Path, step: impl FnOnce() -> std::result::Result<T, E>) -> Result<T> {
-    // Unwind safety: after a panic the reader is dropped with the error, so nothing sees it half changed.
+    // Unwind safety: after a panic the reader is dropped with the error, so its inconsistent state is never observed.
     match catch_unwind(AssertUnwindSafe(step)) {
         Ok(result) => result.map_err(|error| DataError::undecodable(path, "Parquet", error)),
         Err(_) => Err(DataError::undecodable(path, "Parquet", "file is corrupt")),

@@ -18,7 +18,7 @@ const EMBEDDING_NAMES: [&str; 3] = ["embedding", "features", "vector"];
 const LABEL_NAMES: [&str; 2] = ["class", "label"];
 const ID_NAMES: [&str; 4] = ["id", "key", "uid", "image_path"];
 
-/// What a metadata file says about each row.
+/// The classes and ids of rows.
 pub struct RowNames {
     /// Number of rows.
     pub rows: usize,
@@ -28,24 +28,24 @@ pub struct RowNames {
     pub ids: Option<Vec<String>>,
 }
 
-/// Opens a table whose embeddings are in one column. Only embeddings, labels and ids are decoded.
+/// Opens a table with a column of embeddings. Only embeddings, labels and ids are decoded.
 pub fn open_parquet(path: &Path, file: File, columns: &TableColumns) -> Result<ExampleTable> {
     let file = ParquetFile::from_file(path, file)?;
     let embedding = find_embedding(&file, columns).map_err(DataError::for_column(ColumnRole::Embedding))?;
-    let room = Room {
+    let limits = StorageLimits {
         // Floats hardly compress, so a file of n bytes holds at most about n of them: this bounds the allocation.
-        most_numbers: file.file_len() as usize,
+        max_numbers: file.file_len() as usize,
         claimed_rows: file.claimed_rows(),
         spill: columns.spill.as_ref(),
     };
     let network = file.metadata().remove(NETWORK_KEY);
-    let mut features = Embeddings { path, room, dim: None, store: Store::Memory(Vec::new()) };
+    let mut features = Embeddings { path, limits, dim: None, store: EmbeddingStore::Memory(Vec::new()) };
     let names = read_names(file, columns, Some(&embedding), |column| features.append(column))?;
     let matrix = features.finish()?;
     Ok(ExampleTable { network, ..ExampleTable::new(path, matrix, names.labels, names.ids)? })
 }
 
-/// Reads label and id columns, and hands the batches of `embedding`, if given, to `visit`.
+/// Reads label and id columns, and passes the batches of `embedding`, if given, to `visit`.
 pub fn read_names(
     file: ParquetFile,
     columns: &TableColumns,
@@ -60,7 +60,9 @@ pub fn read_names(
         return Ok(RowNames { rows: file.claimed_rows(), labels: None, ids: None });
     }
     names.dedup(); // one column may serve as label and id
-    let (mut rows, mut labels, mut ids) = (0, LabelsBuilder::default(), Vec::new());
+    let mut rows = 0;
+    let mut labels = LabelsBuilder::default();
+    let mut ids = Vec::new();
     file.for_each_batch(&names, |batch| {
         rows += batch.first().map_or(0, |column| column.array.len());
         for column in batch {
@@ -103,14 +105,14 @@ fn is_list_of_floats(data_type: &DataType) -> bool {
 /// Rows of equal length, collected from lists.
 struct Embeddings<'a> {
     path: &'a Path,
-    room: Room<'a>,
+    limits: StorageLimits<'a>,
     dim: Option<usize>,
-    store: Store,
+    store: EmbeddingStore,
 }
 
-/// How many numbers to expect, and where they may go.
-struct Room<'a> {
-    most_numbers: usize,
+/// The expected amount of numbers, and where to store them.
+struct StorageLimits<'a> {
+    max_numbers: usize,
     claimed_rows: usize,
     spill: Option<&'a Spill>,
 }
@@ -118,7 +120,8 @@ struct Room<'a> {
 impl Embeddings<'_> {
     /// Adds the rows of a batch.
     fn append(&mut self, column: &Column<'_>) -> Result<()> {
-        let (array, is_first) = (column.array, self.dim.is_none());
+        let array = column.array;
+        let is_first = self.dim.is_none();
         if !is_list_of_floats(array.data_type()) {
             return Err(column.bad_type("lists of floats"));
         }
@@ -152,18 +155,18 @@ impl Embeddings<'_> {
             return Err(column.bad_row(at / self.dim.unwrap_or(1), "numbers", "null"));
         }
         if is_first && let Some(dim) = self.dim {
-            self.store = self.room.store(dim, items.data_type())?;
+            self.store = self.limits.store(dim, items.data_type())?;
         }
-        self.store.add(&items).map_err(DataError::io("write", self.room.folder()))
+        self.store.add(&items).map_err(DataError::io("write", self.limits.folder()))
     }
 
     fn finish(self) -> Result<Matrix> {
         let dim = self.dim.unwrap_or(0);
         match self.store {
-            Store::Memory(values) => Ok(Matrix::in_memory(self.path, dim, values)),
-            Store::File { file, dtype, len } => {
+            EmbeddingStore::Memory(values) => Ok(Matrix::in_memory(self.path, dim, values)),
+            EmbeddingStore::File { file, dtype, len } => {
                 let file = file.into_inner().map_err(|error| error.into_error());
-                let file = file.map_err(DataError::io("write", self.room.folder()))?;
+                let file = file.map_err(DataError::io("write", self.limits.folder()))?;
                 let shape = vec![len.checked_div(dim).unwrap_or(0), dim];
                 Matrix::from_array(ArrayFile::without_header(self.path, file, dtype, shape)?)
             }
@@ -171,10 +174,10 @@ impl Embeddings<'_> {
     }
 }
 
-/// Where numbers are collected.
-enum Store {
+/// The numbers read so far, in memory or on disk.
+enum EmbeddingStore {
     Memory(Vec<f32>),
-    /// As they come, in 16 or 32 bits.
+    /// In the precision of the file, 16 or 32 bits.
     File {
         file: BufWriter<File>,
         dtype: Dtype,
@@ -182,16 +185,16 @@ enum Store {
     },
 }
 
-impl Room<'_> {
-    /// For rows of `dim` numbers of this type.
-    fn store(&self, dim: usize, number: &DataType) -> Result<Store> {
-        let len = self.claimed_rows.saturating_mul(dim).min(self.most_numbers);
+impl StorageLimits<'_> {
+    /// A store for rows of `dim` numbers of this type.
+    fn store(&self, dim: usize, number: &DataType) -> Result<EmbeddingStore> {
+        let len = self.claimed_rows.saturating_mul(dim).min(self.max_numbers);
         let spill = self.spill.filter(|spill| (len * size_of::<f32>()) as u64 > spill.above);
-        let Some(spill) = spill else { return Ok(Store::Memory(Vec::with_capacity(len))) };
+        let Some(spill) = spill else { return Ok(EmbeddingStore::Memory(Vec::with_capacity(len))) };
         let dtype = if *number == DataType::Float16 { Dtype::F16 } else { Dtype::F32 };
         let file = spill.scratch.file((len * dtype.size()) as u64);
         let file = file.map_err(DataError::io("write", self.folder()))?;
-        Ok(Store::File { file: BufWriter::with_capacity(1 << 20, file), dtype, len: 0 })
+        Ok(EmbeddingStore::File { file: BufWriter::with_capacity(1 << 20, file), dtype, len: 0 })
     }
 
     fn folder(&self) -> &Path {
@@ -199,17 +202,17 @@ impl Room<'_> {
     }
 }
 
-impl Store {
+impl EmbeddingStore {
     fn add(&mut self, items: &ArrayRef) -> std::io::Result<()> {
         match self {
-            Store::Memory(values) => match items.data_type() {
+            EmbeddingStore::Memory(values) => match items.data_type() {
                 DataType::Float16 => {
                     values.extend(items.as_primitive::<Float16Type>().values().iter().map(|v| v.to_f32()));
                 }
                 DataType::Float32 => values.extend(items.as_primitive::<Float32Type>().values()),
                 _ => values.extend(items.as_primitive::<Float64Type>().values().iter().map(|&v| v as f32)),
             },
-            Store::File { file, len, .. } => {
+            EmbeddingStore::File { file, len, .. } => {
                 *len += items.len();
                 match items.data_type() {
                     DataType::Float16 => {

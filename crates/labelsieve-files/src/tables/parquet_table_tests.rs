@@ -96,7 +96,7 @@ fn many_batches_and_row_groups_are_joined_in_order() {
 }
 
 #[test]
-fn rows_that_make_no_matrix_are_named() {
+fn rows_that_do_not_form_a_matrix_are_named() {
     let good = || Some(vec![Some(1.0), Some(2.0)]);
     for (rows, message) in [
         (vec![good(), Some(vec![Some(1.0)])], "row 1: expected 2 numbers as in row 0, found 1"),

@@ -16,7 +16,7 @@ use parquet::file::properties::WriterProperties;
 
 use crate::{AtomicFile, DataError, Result};
 
-/// A zstd-compressed Parquet file under construction; dropped before [`ParquetWriter::finish`], it vanishes.
+/// A zstd-compressed Parquet file under construction; it is deleted if dropped before [`ParquetWriter::finish`].
 pub struct ParquetWriter {
     path: PathBuf,
     schema: SchemaRef,
@@ -51,11 +51,11 @@ impl ParquetWriter {
     }
 
     /// Adds a key-value pair that is known only now.
-    pub fn add_metadata(&mut self, (key, value): (String, String)) {
+    pub fn add_metadata(&mut self, key: String, value: String) {
         self.writer.append_key_value_metadata(KeyValue::new(key, value));
     }
 
-    /// Writes what was added so far as a group of rows, so that it need not stay in memory.
+    /// Writes the rows added so far as a row group, so that they need not stay in memory.
     pub fn end_group(&mut self) -> Result<()> {
         self.writer.flush().map_err(|error| failed(&self.path, error))
     }
@@ -66,8 +66,8 @@ impl ParquetWriter {
     }
 }
 
-/// A Parquet file whose bytes depend on its rows, not on the pieces in which they come: pages end where batches do, so rows
-/// are written in batches of one size. What is put together from parts is then the file that one run writes.
+/// A Parquet file whose bytes depend on its rows, not on the batches in which they are added: pages end where batches do, so
+/// rows are written in batches of one size. A merged file is then identical to that of a single run.
 pub struct SteadyParquetWriter {
     writer: ParquetWriter,
     batches: BatchCoalescer,
@@ -93,8 +93,8 @@ impl SteadyParquetWriter {
     }
 
     /// Adds a key-value pair that is known only now.
-    pub fn add_metadata(&mut self, pair: (String, String)) {
-        self.writer.add_metadata(pair);
+    pub fn add_metadata(&mut self, key: String, value: String) {
+        self.writer.add_metadata(key, value);
     }
 
     /// Writes the rest and gives the file its name.
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of `n` rows that come in pieces.
+    /// A file of `n` rows that are added in batches of `piece`.
     fn written(n: usize, piece: usize) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parquet");
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pieces_in_which_rows_come_leave_no_trace() {
+    fn bytes_do_not_depend_on_the_batches_in_which_rows_are_added() {
         let n = 2 * STEADY_ROWS + 12_345;
         let whole = written(n, n);
         for piece in [777, 4096, STEADY_ROWS - 1, STEADY_ROWS] {

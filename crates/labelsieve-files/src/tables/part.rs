@@ -1,7 +1,6 @@
-//! A result in parts: what each part says of itself, so that parts can be told to belong together and to be complete.
+//! Results in parts: each part describes itself, so that merging can check that all parts belong together and are complete.
 //!
-//! A part is a Parquet file of its kind with one more entry in its metadata. Where it lies, when it was made and on which
-//! machine say nothing about it.
+//! A part is a Parquet file with the description in its metadata, which does not depend on its path, its time or the machine.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +10,10 @@ use serde_json::Value;
 use crate::tables::parquet_columns::ParquetFile;
 use crate::{DataError, Result};
 
-/// The key under which a part's metadata says what it is a part of.
+/// The metadata key of the description of a part.
 pub const PART_KEY: &str = "labelsieve.part";
 
-/// Which result a part is a part of.
+/// The kind of result that a part belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartOf {
@@ -26,29 +25,29 @@ pub enum PartOf {
     DownloadList,
 }
 
-/// What a part says of itself.
+/// The description of a part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// Which result it is a part of.
+    /// The kind of result.
     pub command: PartOf,
-    /// A digest of everything that decides the whole result: parts of one run have the same.
+    /// A digest of everything that determines the whole result: the same for all parts of one run.
     pub run: String,
-    /// Which part this is, from 0.
+    /// The index of the part, from 0.
     pub index: usize,
-    /// How many there are.
+    /// The number of parts.
     pub of: usize,
-    /// What the command that made it knows beyond its rows.
+    /// Facts that the rows do not contain, as the command that made the part describes them.
     pub detail: Value,
 }
 
 impl Part {
-    /// As an entry of a file's metadata.
+    /// The description as an entry of a file's metadata.
     pub fn metadata(&self) -> (String, String) {
         let text = serde_json::to_string(self).unwrap_or_default(); // texts and numbers always are JSON
         (PART_KEY.to_owned(), text)
     }
 
-    /// What the file at `path` is a part of, if it is one.
+    /// The description of the file at `path`, if it is a part.
     pub fn of_file(path: impl AsRef<Path>) -> Result<Option<Part>> {
         let path = path.as_ref();
         let metadata = ParquetFile::open(path)?.metadata();
@@ -61,27 +60,26 @@ impl Part {
         identity(self) == identity(other)
     }
 
-    /// Reads the description of a part from its JSON.
+    /// Parses the JSON of a description.
     pub fn parse(path: &Path, text: &str) -> Result<Part> {
         let part: Part = serde_json::from_str(text).map_err(|error| {
             DataError::malformed(path, format!("metadata `{PART_KEY}`"), "a part", error.to_string())
         })?;
-        match part.index < part.of {
-            true => Ok(part),
-            false => {
-                let found = format!("part {} of {}", part.index, part.of);
-                Err(DataError::malformed(path, format!("metadata `{PART_KEY}`"), "a part, from 0", found))
-            }
+        if part.index < part.of {
+            Ok(part)
+        } else {
+            let found = format!("part {} of {}", part.index, part.of);
+            Err(DataError::malformed(path, format!("metadata `{PART_KEY}`"), "a part, from 0", found))
         }
     }
 }
 
-/// Which of how many parts is asked for, written `I/N`.
+/// A requested part, written `I/N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shard {
     /// From 0.
     pub index: usize,
-    /// How many there are, at least one.
+    /// The number of parts, at least one.
     pub of: usize,
 }
 
@@ -89,14 +87,15 @@ impl std::str::FromStr for Shard {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Shard, String> {
-        let parsed =
-            text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
-        match parsed {
+        let numbers = text.split_once('/').and_then(|(index, of)| index.parse().ok().zip(of.parse().ok()));
+        match numbers {
             Some((index, of)) if index < of => Ok(Shard { index, of }),
             Some((index, of)) if index == of && of > 0 => {
                 Err(format!("shards count from 0: the last of {of} is {}/{of}", of - 1))
             }
-            _ => Err("expected I/N, a shard from 0 and how many there are, e.g. 0/8".to_owned()),
+            _ => {
+                Err("expected I/N, the index of a shard from 0 and the number of shards, e.g. 0/8".to_owned())
+            }
         }
     }
 }
@@ -112,16 +111,16 @@ impl std::fmt::Display for Shard {
 pub struct PartFile {
     /// The file.
     pub path: PathBuf,
-    /// What it is a part of.
+    /// Its description.
     pub part: Part,
-    /// Its metadata without that.
+    /// Its other metadata.
     pub metadata: std::collections::BTreeMap<String, String>,
-    /// Rows according to the file; reading them all is what proves it.
+    /// The number of rows according to the file, which only reading them all verifies.
     pub n_rows: usize,
 }
 
 impl PartFile {
-    /// Opens a part. A file that is none is refused.
+    /// Opens a part. Any other file is refused.
     pub fn open(path: impl AsRef<Path>) -> Result<PartFile> {
         let path = path.as_ref();
         let file = ParquetFile::open(path)?;

@@ -1,4 +1,4 @@
-//! Columns of a table by name, from Parquet, CSV or TSV, a few thousand rows at a time.
+//! Reading columns of a table by name, from Parquet, CSV or TSV, a few thousand rows at a time.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,9 +18,9 @@ use crate::{DataError, Result};
 const BATCH_ROWS: usize = 4096;
 
 /// More rows than any table of this kind has; a small file can claim any number, since repeated values take no space.
-const MOST_ROWS: usize = 1_000_000_000;
+const MAX_ROWS: usize = 1_000_000_000;
 
-/// What a column holds, which CSV does not say.
+/// The type of a column, which CSV does not specify.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A text in every row.
@@ -35,7 +35,7 @@ pub enum Kind {
     Flag,
 }
 
-/// A table of which only the names of its columns have been read.
+/// An open table of which only the header has been read.
 pub struct TableFile {
     path: PathBuf,
     source: Source,
@@ -47,7 +47,7 @@ enum Source {
 }
 
 impl TableFile {
-    /// `.csv` and `.tsv` are lines below a header, everything else is Parquet.
+    /// Opens `.csv` and `.tsv` as text with a header, everything else as Parquet.
     pub fn open(path: &Path) -> Result<TableFile> {
         let source = match TableFormat::of(path) {
             Ok(format @ (TableFormat::Csv | TableFormat::Tsv)) => open_lines(path, format)?,
@@ -60,7 +60,7 @@ impl TableFile {
         Ok(TableFile { path: path.to_path_buf(), source })
     }
 
-    /// The metadata of the run; CSV and TSV have none.
+    /// The metadata of the run; empty for CSV and TSV.
     pub fn metadata(&self) -> BTreeMap<String, String> {
         match &self.source {
             Source::Parquet(file) => file.metadata(),
@@ -86,7 +86,7 @@ impl TableFile {
         }
     }
 
-    /// Hands every batch to `visit`, one [`Column`] per wanted one, in the same order. Values may be missing.
+    /// Passes every batch to `visit`, one [`Column`] per wanted one, in the same order. Values may be null.
     pub fn for_each_batch(
         self,
         wanted: &[(&str, Kind)],
@@ -110,9 +110,10 @@ impl TableFile {
 }
 
 fn check_rows(path: &Path, rows: usize) -> Result<()> {
-    match rows > MOST_ROWS {
-        true => Err(DataError::malformed(path, "rows", format!("at most {MOST_ROWS}"), rows.to_string())),
-        false => Ok(()),
+    if rows > MAX_ROWS {
+        Err(DataError::malformed(path, "rows", format!("at most {MAX_ROWS}"), rows.to_string()))
+    } else {
+        Ok(())
     }
 }
 
@@ -121,7 +122,7 @@ fn open_lines(path: &Path, format: TableFormat) -> Result<Source> {
     let mut builder = csv::ReaderBuilder::new();
     builder.has_headers(true).buffer_capacity(1 << 20);
     if format == TableFormat::Tsv {
-        builder.delimiter(b'\t').quoting(false); // as it is written: a quote is a quote
+        builder.delimiter(b'\t').quoting(false); // as we write it: quotes are ordinary characters
     }
     let mut reader = builder.from_reader(file);
     let header = reader.headers().map_err(|error| bad_csv(path, error))?;
@@ -148,7 +149,8 @@ fn read_lines(
             DataError::malformed(path, "line 1", format!("a column `{name}`"), found)
         })?);
     }
-    let (mut first_row, mut records) = (0, Vec::with_capacity(BATCH_ROWS));
+    let mut first_row = 0;
+    let mut records = Vec::with_capacity(BATCH_ROWS);
     loop {
         let mut record = StringRecord::new();
         let is_more = reader.read_record(&mut record).map_err(|error| bad_csv(path, error))?;
@@ -247,8 +249,8 @@ mod tests {
 
     #[test]
     fn more_rows_than_memory_holds_are_refused_with_their_number() {
-        assert!(check_rows(Path::new("c.parquet"), MOST_ROWS).is_ok());
-        let error = check_rows(Path::new("c.parquet"), MOST_ROWS + 1).unwrap_err().to_string();
+        assert!(check_rows(Path::new("c.parquet"), MAX_ROWS).is_ok());
+        let error = check_rows(Path::new("c.parquet"), MAX_ROWS + 1).unwrap_err().to_string();
         assert_eq!(error, "`c.parquet`: rows: expected at most 1000000000, found 1000000001");
     }
 }

@@ -1,4 +1,4 @@
-//! Tables of results as Parquet, CSV or TSV: by the ending of the file's name.
+//! Writing tables of results as Parquet, CSV or TSV, chosen by the extension.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -12,20 +12,20 @@ use arrow_schema::{DataType, Schema};
 use crate::tables::parquet_write::SteadyParquetWriter;
 use crate::{AtomicFile, DataError, Result};
 
-/// How a table is stored.
+/// The format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableFormat {
     /// Typed columns and metadata.
     Parquet,
     /// Commas and quotes as in RFC 4180, with a header; numbers in the shortest form that reads back exactly.
     Csv,
-    /// A line per row, a tab between fields, for people and `cut`: no quotes, but `\t`, `\n`, `\r` and `\\` where a field
-    /// holds these, and `\u{1b}` for other control characters; scores have six decimals.
+    /// One line per row with tabs between fields, for people and `cut`: no quotes, but `\t`, `\n`, `\r` and `\\` as escapes,
+    /// and `\u{1b}` for other control characters; scores have six decimals.
     Tsv,
 }
 
 impl TableFormat {
-    /// By the ending of the name.
+    /// The format for a file name, by its extension.
     pub fn of(path: &Path) -> Result<TableFormat> {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
         match ending.as_deref() {
@@ -40,7 +40,7 @@ impl TableFormat {
     }
 }
 
-/// A table under construction. As a file it appears in [`TableWriter::finish`]; dropped before that, it vanishes.
+/// A table under construction. The file appears in [`TableWriter::finish`] and not at all if dropped before.
 pub enum TableWriter {
     /// A Parquet file.
     Parquet(Box<SteadyParquetWriter>),
@@ -60,7 +60,7 @@ impl TableWriter {
         Ok(TableWriter::Lines(LineWriter::new(path, sink, format, &schema)))
     }
 
-    /// Rows go to `stream` as they come. Errors call it `-`.
+    /// Writes rows to `stream`, which errors call `-`.
     pub fn to_stream(stream: Box<dyn Write + Send>, format: TableFormat, schema: &Schema) -> TableWriter {
         TableWriter::Lines(LineWriter::new(Path::new("-"), Sink::Stream(stream), format, schema))
     }
@@ -73,10 +73,10 @@ impl TableWriter {
         }
     }
 
-    /// Adds to the metadata what is known only now, where the format has any.
-    pub fn add_metadata(&mut self, pair: (String, String)) {
+    /// Adds a key-value pair that is known only now, if the format has metadata.
+    pub fn add_metadata(&mut self, key: String, value: String) {
         if let TableWriter::Parquet(writer) = self {
-            writer.add_metadata(pair);
+            writer.add_metadata(key, value);
         }
     }
 
@@ -94,7 +94,7 @@ pub struct LineWriter {
     path: PathBuf,
     sink: Sink,
     format: TableFormat,
-    /// The header until it is written, along with the first rows: a failure before that prints nothing.
+    /// The header, until it is written along with the first rows: a failure before that prints nothing.
     header: Option<Vec<String>>,
     lines: Vec<u8>,
 }
@@ -128,7 +128,7 @@ impl LineWriter {
     }
 
     fn finish(mut self) -> Result<()> {
-        self.write(&[])?; // a table without rows has a header all the same
+        self.write(&[])?; // writes the header of a table without rows
         match self.sink {
             Sink::File(file) => file.commit(),
             Sink::Stream(mut stream) => stream.flush().map_err(DataError::io("write", &self.path)),
@@ -199,7 +199,7 @@ fn add_line<'a>(format: TableFormat, cells: impl Iterator<Item = Cow<'a, str>>, 
     lines.push(b'\n');
 }
 
-/// A field of CSV: in quotes where it holds a comma, a quote, a line break, or spaces that readers would cut off.
+/// A field of CSV: quoted if it contains a comma, a quote, a line break, or spaces that readers would trim.
 fn quote_into(cell: &str, lines: &mut Vec<u8>) {
     if !cell.contains([',', '"', '\n', '\r']) && cell.trim() == cell {
         lines.extend(cell.as_bytes());
@@ -225,12 +225,13 @@ fn escape_into(cell: &str, lines: &mut Vec<u8>) {
     }
 }
 
-/// A field of TSV as it was before [`escape_into`]. A backslash that escapes nothing is a backslash.
+/// Undoes [`escape_into`]. A backslash that starts no escape stays.
 pub fn unescape(cell: &str) -> Cow<'_, str> {
     if !cell.contains('\\') {
         return Cow::from(cell);
     }
-    let (mut text, mut rest) = (String::with_capacity(cell.len()), cell);
+    let mut text = String::with_capacity(cell.len());
+    let mut rest = cell;
     while let Some(at) = rest.find('\\') {
         text.push_str(&rest[..at]);
         let (c, length) = escaped(&rest[at + 1..]).unwrap_or(('\\', 0));

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::Index;
 
-/// A list of texts, one after the other in memory: eight bytes of overhead each, where a `Vec<String>` takes about fifty.
-/// Files of candidates have millions of rows.
+/// A list of texts in one buffer: eight bytes of overhead each, where a `Vec<String>` takes about fifty. Files of candidates
+/// have millions of rows.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Texts {
     letters: String,

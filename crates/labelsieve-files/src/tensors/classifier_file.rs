@@ -3,19 +3,18 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use safetensors::SafeTensors;
-use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
+pub use crate::tensors::tensor_file::read_f32;
 use crate::tensors::tensor_file::{
-    METADATA_KEY, Tensors, check_positive, read_tensors, undecodable, unless_other_tensors, write_tensors,
+    EncodedTensor, METADATA_KEY, Tensors, check_positive, parse_description, read_tensors, write_described,
 };
 use crate::{DataError, Result, TensorsOf};
 
 /// A linear classifier over unit features.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedClassifier {
-    /// The class of each row of `weight`; no name occurs twice.
+    /// The class of each row of `weight`; names are distinct.
     pub classes: Vec<String>,
     /// The number of features, d.
     pub dim: usize,
@@ -25,7 +24,7 @@ pub struct SavedClassifier {
     pub scale: f32,
     /// The network that made the features, as the user calls it.
     pub backbone: Option<String>,
-    /// The network that made the features: what it is and a digest of it.
+    /// The fingerprint of the network that computed the features (name and digest).
     pub network: Option<String>,
     /// How many of the leading classes are base classes.
     pub n_base: usize,
@@ -58,18 +57,12 @@ impl SavedClassifier {
             n_base: self.n_base,
             settings: self.settings.clone(),
         };
-        let json = serde_json::to_string(&header).map_err(undecodable(path))?;
-        let weight: Vec<u8> = self.weight.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let scale = self.scale.to_le_bytes();
+        let shape = [self.classes.len(), self.dim];
         let tensors = [
-            ("weight", TensorView::new(Dtype::F32, vec![self.classes.len(), self.dim], &weight)),
-            ("scale", TensorView::new(Dtype::F32, vec![1], &scale)),
+            EncodedTensor::f32("weight", &shape, &self.weight),
+            EncodedTensor::f32("scale", &[1], &[self.scale]),
         ];
-        let mut views = Vec::with_capacity(tensors.len());
-        for (name, view) in tensors {
-            views.push((name, view.map_err(undecodable(path))?));
-        }
-        write_tensors(path, views, json)
+        write_described(path, &tensors, &header)
     }
 
     /// Reads a classifier and checks shapes, names and numbers.
@@ -77,23 +70,19 @@ impl SavedClassifier {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
         let Tensors { tensors, json, .. } = read_tensors(path, &bytes)?;
-        let json =
-            json.ok_or_else(|| match tensors.names().iter().any(|name| name.ends_with("conv1.weight")) {
-                true => DataError::OtherTensors {
+        let json = json.ok_or_else(|| {
+            if tensors.names().iter().any(|name| name.ends_with("conv1.weight")) {
+                DataError::OtherTensors {
                     path: path.to_path_buf(),
                     wanted: TensorsOf::Classifier,
                     found: TensorsOf::Network,
-                },
-                false => {
-                    let expected = format!("metadata `{METADATA_KEY}` of a saved classifier");
-                    DataError::malformed(path, "safetensors header", expected, "none")
                 }
-            })?;
-        let header = serde_json::from_str(&json).map_err(|error| {
-            let place = format!("metadata `{METADATA_KEY}`");
-            DataError::malformed(path, place, "the description of a classifier", error.to_string())
-        });
-        let header: Header = header.map_err(unless_other_tensors(path, &json, TensorsOf::Classifier))?;
+            } else {
+                let expected = format!("metadata `{METADATA_KEY}` of a saved classifier");
+                DataError::malformed(path, "safetensors header", expected, "none")
+            }
+        })?;
+        let header: Header = parse_description(path, &json, TensorsOf::Classifier)?;
         let weight = read_f32(path, &tensors, "weight", &[header.classes.len(), header.dim])?;
         let scale = read_f32(path, &tensors, "scale", &[1])?;
         let classifier = SavedClassifier {
@@ -111,7 +100,7 @@ impl SavedClassifier {
         Ok(classifier)
     }
 
-    /// What must hold before writing and after reading.
+    /// Checks the invariants, before writing and after reading.
     fn check(&self, path: &Path) -> Result<()> {
         let n_classes = self.classes.len();
         let bad = |place: &str, expected: String, found: String| {
@@ -141,22 +130,6 @@ impl SavedClassifier {
             None => Ok(()),
         }
     }
-}
-
-/// A tensor of this name and shape, in single precision.
-pub fn read_f32(path: &Path, tensors: &SafeTensors<'_>, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
-    let tensor = tensors.tensor(name).map_err(undecodable(path))?;
-    if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
-        let found = format!("{:?} of {:?}", tensor.shape(), tensor.dtype());
-        return Err(DataError::malformed(
-            path,
-            format!("tensor `{name}`"),
-            format!("{shape:?} of F32"),
-            found,
-        ));
-    }
-    let (quads, _) = tensor.data().as_chunks::<4>();
-    Ok(quads.iter().map(|&quad| f32::from_le_bytes(quad)).collect())
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ fn saved() -> Vec<u8> {
 }
 
 #[test]
-fn what_is_saved_is_loaded() {
+fn a_saved_classifier_is_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.safetensors");
     classifier().save(&path).unwrap();
@@ -44,7 +44,7 @@ fn what_is_saved_is_loaded() {
 }
 
 #[test]
-fn a_classifier_that_is_no_classifier_is_neither_saved_nor_left_half_written() {
+fn an_invalid_classifier_is_neither_saved_nor_left_half_written() {
     let good = classifier();
     for (bad, message) in [
         (
@@ -93,7 +93,8 @@ fn lengths_that_overflow_when_summed_are_refused() {
     // Eight tensors, each as long as a length in bits can say, end at 2^64 - 8: one header length away from overflow.
     const LONGEST: u64 = (1 << 61) - 1;
     let entry = |i: u64| {
-        let (start, end) = (i * LONGEST, (i + 1) * LONGEST);
+        let start = i * LONGEST;
+        let end = (i + 1) * LONGEST;
         format!(r#""t{i}":{{"dtype":"U8","shape":[{LONGEST}],"data_offsets":[{start},{end}]}}"#)
     };
     let header = format!("{{{}}}", (0..8).map(entry).collect::<Vec<_>>().join(","));

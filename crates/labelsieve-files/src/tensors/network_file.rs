@@ -1,20 +1,20 @@
-//! A network as safetensors: its tensors by name, and what is needed to use it as JSON in the header.
+//! A network as safetensors: its tensors by name, and its metadata as JSON in the header.
 
 use std::path::Path;
 
 use half::{bf16, f16};
-use safetensors::tensor::{Dtype, TensorView};
+use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 
 use crate::tensors::tensor_file::{
-    METADATA_KEY, Tensors, check_finite, read_tensors, undecodable, unless_other_tensors, write_tensors,
+    EncodedTensor, METADATA_KEY, Tensors, check_finite, parse_description, read_tensors, write_described,
 };
 use crate::{DataError, Result, TensorsOf};
 
 /// A name, the sizes (outermost first) and the numbers.
 pub type NamedTensor = (String, Vec<usize>, Vec<f32>);
 
-/// How numbers are stored.
+/// The precision of stored numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Precision {
@@ -28,7 +28,7 @@ pub enum Precision {
     F16,
 }
 
-/// What a network is and how it was trained. Readers ignore fields they do not know.
+/// The description of a network and its training. Readers ignore unknown fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetworkMetadata {
     /// The network by name, e.g. `resnet10`; empty in a file with nothing but a PCA.
@@ -42,13 +42,13 @@ pub struct NetworkMetadata {
     pub channel_mean: [f32; 3],
     /// The standard deviation of each channel.
     pub channel_deviation: [f32; 3],
-    /// Which part of an image is used when nothing is random: `whole` or `centre`.
+    /// The part of an image that is used without augmentation: `whole` or `centre`.
     #[serde(default)]
     pub view: String,
-    /// The classes of the classifier in the file, in the order of its rows; none for a network alone.
+    /// The classes of the classifier in the file, in the order of its rows; empty for a network alone.
     #[serde(default)]
     pub classes: Vec<String>,
-    /// How it was trained.
+    /// The settings of its training.
     #[serde(default)]
     pub recipe: serde_json::Value,
     /// Its accuracy on validation images, in [0, 1], if measured.
@@ -61,21 +61,21 @@ pub struct NetworkMetadata {
 pub struct NetworkFile {
     /// All tensors of floating-point numbers, by name.
     pub tensors: Vec<NamedTensor>,
-    /// What we know about it; nothing in files from elsewhere, such as torchvision's.
+    /// Its metadata; `None` in files of other programs, such as torchvision's.
     pub metadata: Option<NetworkMetadata>,
 }
 
 /// Whether a file could be verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verified {
-    /// Its checksum is right.
+    /// Its checksum is correct.
     Checksum,
-    /// It has none: it comes from elsewhere or from an older version.
+    /// It has no checksum: another program or an older version wrote it.
     No,
 }
 
 impl NetworkMetadata {
-    /// Refuses means and deviations that cannot normalise an image. `path` is the file they come from.
+    /// Refuses means and deviations that cannot normalise an image. `path` is the file.
     pub fn check(&self, path: impl AsRef<Path>) -> Result<()> {
         let wrong = |name: &str, at: usize, expected: &str, found: f32| {
             let place = format!("metadata `{METADATA_KEY}`, `{name}`, number {at}");
@@ -93,11 +93,9 @@ impl NetworkMetadata {
 }
 
 impl NetworkFile {
-    /// Writes tensors and metadata; the file appears whole or not at all, and the same contents are the same bytes.
+    /// Writes tensors and metadata; the file appears whole or not at all, and the same contents give the same bytes.
     pub fn save(&self, path: impl AsRef<Path>, precision: Precision) -> Result<()> {
         let path = path.as_ref();
-        let json =
-            serde_json::to_string(&self.metadata.clone().unwrap_or_default()).map_err(undecodable(path))?;
         let mut encoded = Vec::with_capacity(self.tensors.len());
         for (name, shape, values) in &self.tensors {
             let place = || format!("tensor `{name}`");
@@ -105,47 +103,42 @@ impl NetworkFile {
                 let found = format!("{} numbers", values.len());
                 return Err(DataError::malformed(path, place(), format!("{shape:?}"), found));
             }
-            let half = precision == Precision::F16 && shape.len() > 1;
-            encoded.push((if half { Dtype::F16 } else { Dtype::F32 }, encode(values, half)));
-            let fits = |value: f32| if half { f16::from_f32(value).is_finite() } else { value.is_finite() };
+            let is_half = precision == Precision::F16 && shape.len() > 1;
+            let fits =
+                |value: f32| if is_half { f16::from_f32(value).is_finite() } else { value.is_finite() };
             if let Some(value) = values.iter().find(|value| !fits(**value)) {
-                let expected = if half { "numbers that fit in 16 bits" } else { "finite numbers" };
+                let expected = if is_half { "numbers that fit in 16 bits" } else { "finite numbers" };
                 return Err(DataError::malformed(path, place(), expected, value.to_string()));
             }
+            encoded.push(if is_half {
+                EncodedTensor::f16(name, shape, values)
+            } else {
+                EncodedTensor::f32(name, shape, values)
+            });
         }
-        let mut views = Vec::with_capacity(encoded.len());
-        for ((name, shape, _), (dtype, bytes)) in self.tensors.iter().zip(&encoded) {
-            views.push((name, TensorView::new(*dtype, shape.clone(), bytes).map_err(undecodable(path))?));
-        }
-        write_tensors(path, views, json)
+        write_described(path, &encoded, &self.metadata.clone().unwrap_or_default())
     }
 
-    /// Reads a file written by us or by others. Counters (`*.num_batches_tracked`) are left out; every other tensor
-    /// must be of floating-point numbers, which become 32 bits wide.
-    /// Values that are not finite are refused, and so is a file whose checksum is wrong.
+    /// Reads a file of this or another program. Counters (`*.num_batches_tracked`) are skipped; all other tensors must be of
+    /// floating-point numbers, which are converted to 32 bits.
+    ///
+    /// Values that are not finite are refused, and so is a file with a wrong checksum.
     pub fn load(path: impl AsRef<Path>) -> Result<NetworkFile> {
         Ok(NetworkFile::load_verified(path)?.0)
     }
 
-    /// The same, and whether there was a checksum to compare.
+    /// As [`NetworkFile::load`]; also returns whether there was a checksum.
     pub fn load_verified(path: impl AsRef<Path>) -> Result<(NetworkFile, Verified)> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
         NetworkFile::from_bytes(path, &bytes)
     }
 
-    /// The same from the bytes of a file, which errors call `path`.
+    /// As [`NetworkFile::load_verified`], from the bytes of a file; `path` is its name in messages.
     pub fn from_bytes(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(NetworkFile, Verified)> {
         let path = path.as_ref();
         let Tensors { tensors: file, json, is_checked } = read_tensors(path, bytes)?;
-        let parsed = |json: String| {
-            let metadata = serde_json::from_str(&json).map_err(|error| {
-                let place = format!("metadata `{METADATA_KEY}`");
-                DataError::malformed(path, place, "the description of a network", error.to_string())
-            });
-            metadata.map_err(unless_other_tensors(path, &json, TensorsOf::Network))
-        };
-        let metadata = json.map(parsed).transpose()?;
+        let metadata = json.map(|json| parse_description(path, &json, TensorsOf::Network)).transpose()?;
         let mut tensors = Vec::new();
         for (name, view) in file.iter().filter(|(name, _)| !name.ends_with("num_batches_tracked")) {
             let values = decode(view.dtype(), view.data()).ok_or_else(|| {
@@ -161,17 +154,11 @@ impl NetworkFile {
     }
 }
 
-fn encode(values: &[f32], half: bool) -> Vec<u8> {
-    match half {
-        true => values.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect(),
-        false => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-    }
-}
-
-/// `None` for numbers that are not floating-point. The library has compared the length with the shape.
+/// Decodes floating-point numbers; `None` for other types. The library has checked the length.
 pub fn decode(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
-    let (pairs, quads, octets) =
-        (bytes.as_chunks::<2>().0, bytes.as_chunks::<4>().0, bytes.as_chunks::<8>().0);
+    let pairs = bytes.as_chunks::<2>().0;
+    let quads = bytes.as_chunks::<4>().0;
+    let octets = bytes.as_chunks::<8>().0;
     Some(match dtype {
         Dtype::F32 => quads.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(),
         Dtype::F16 => pairs.iter().map(|&bytes| f16::from_le_bytes(bytes).to_f32()).collect(),
@@ -184,6 +171,8 @@ pub fn decode(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+
+    use safetensors::tensor::TensorView;
 
     use super::*;
 
@@ -239,8 +228,9 @@ mod tests {
     fn files_from_elsewhere_have_no_description_and_may_have_counters() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("resnet18.safetensors");
-        let (one, count, halves) =
-            (1f64.to_le_bytes(), 7i64.to_le_bytes(), bf16::from_f32(2.0).to_le_bytes());
+        let one = 1f64.to_le_bytes();
+        let count = 7i64.to_le_bytes();
+        let halves = bf16::from_f32(2.0).to_le_bytes();
         let views = HashMap::from([
             ("a", TensorView::new(Dtype::F64, vec![1], &one).unwrap()),
             ("b", TensorView::new(Dtype::BF16, vec![1], &halves).unwrap()),
@@ -260,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_of_ours_are_told_apart() {
+    fn other_files_of_ours_are_distinguished() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.safetensors");
         let metadata = HashMap::from([(METADATA_KEY.to_owned(), r#"{"classes": ["a"]}"#.to_owned())]);

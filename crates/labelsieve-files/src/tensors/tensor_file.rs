@@ -1,17 +1,71 @@
-//! What all our safetensors files have in common: one block of JSON in the header, whose numbers are not trusted.
+//! Tensors with a JSON description in the header, as all our safetensors files have them.
+//!
+//! Input is not trusted: offsets are checked before the library sums them up, and a checksum covers the whole file.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::Path;
 
+use half::f16;
 use safetensors::SafeTensors;
-use safetensors::tensor::TensorView;
-use serde::Deserialize;
+use safetensors::tensor::{Dtype, TensorView};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::{AtomicFile, DataError, Result, TensorsOf, Wanted};
 
 /// The one key of the header's metadata. A single key, because several would be written in random order.
 pub const METADATA_KEY: &str = "labelsieve";
+
+/// A tensor in the bytes of its file.
+pub struct EncodedTensor<'a> {
+    name: &'a str,
+    shape: &'a [usize],
+    dtype: Dtype,
+    bytes: Vec<u8>,
+}
+
+impl<'a> EncodedTensor<'a> {
+    /// Encodes numbers in 32 bits.
+    pub fn f32(name: &'a str, shape: &'a [usize], values: &[f32]) -> EncodedTensor<'a> {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        EncodedTensor { name, shape, dtype: Dtype::F32, bytes }
+    }
+
+    /// Encodes numbers in 16 bits.
+    pub fn f16(name: &'a str, shape: &'a [usize], values: &[f32]) -> EncodedTensor<'a> {
+        let bytes = values.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect();
+        EncodedTensor { name, shape, dtype: Dtype::F16, bytes }
+    }
+}
+
+/// Writes tensors with their description; the file appears whole or not at all.
+pub fn write_described(
+    path: &Path,
+    tensors: &[EncodedTensor<'_>],
+    description: &impl Serialize,
+) -> Result<()> {
+    let json = serde_json::to_string(description).map_err(undecodable(path))?;
+    let mut views = Vec::with_capacity(tensors.len());
+    for tensor in tensors {
+        let view = TensorView::new(tensor.dtype, tensor.shape.to_vec(), &tensor.bytes);
+        views.push((tensor.name, view.map_err(undecodable(path))?));
+    }
+    write_tensors(path, views, json)
+}
+
+/// Parses the JSON that describes a `wanted` model. A description of another kind of model is [`DataError::OtherTensors`].
+pub fn parse_description<T: DeserializeOwned>(path: &Path, json: &str, wanted: TensorsOf) -> Result<T> {
+    let description = serde_json::from_str(json).map_err(|error| {
+        let place = format!("metadata `{METADATA_KEY}`");
+        let expected = match wanted {
+            TensorsOf::Network => "the description of a network",
+            TensorsOf::Classifier => "the description of a classifier",
+        };
+        DataError::malformed(path, place, expected, error.to_string())
+    });
+    description.map_err(unless_other_tensors(path, json, wanted))
+}
 
 /// Writes tensors and the JSON that describes them, with a checksum over all of it; the file appears whole or not at all.
 pub fn write_tensors<S: AsRef<str> + Ord + std::fmt::Display>(
@@ -34,13 +88,13 @@ pub fn write_tensors<S: AsRef<str> + Ord + std::fmt::Display>(
 pub struct Tensors<'a> {
     /// The tensors.
     pub tensors: SafeTensors<'a>,
-    /// The JSON that describes them, where we wrote it.
+    /// The JSON that describes them, in files of ours.
     pub json: Option<String>,
-    /// Whether the file has a checksum, which is then right. Older files have none, nor do those of others.
+    /// Whether the file has a checksum, which is then correct. Older files and those of other programs have none.
     pub is_checked: bool,
 }
 
-/// The tensors of a file, and what we wrote beside them.
+/// Reads the tensors of a file and their description.
 pub fn read_tensors<'a>(path: &Path, bytes: &'a [u8]) -> Result<Tensors<'a>> {
     check_offsets(path, bytes).map_err(DataError::unless_other_kind(path, Wanted::Tensors))?;
     let is_checked = check_sum(path, bytes)?;
@@ -50,10 +104,26 @@ pub fn read_tensors<'a>(path: &Path, bytes: &'a [u8]) -> Result<Tensors<'a>> {
     Ok(Tensors { tensors, json, is_checked })
 }
 
-/// The checksum is at the end of the JSON, as eight digits, and is computed with eight zeros in their place.
+/// Reads a tensor of this name and shape, in single precision.
+pub fn read_f32(path: &Path, tensors: &SafeTensors<'_>, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+    let tensor = tensors.tensor(name).map_err(undecodable(path))?;
+    if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
+        let found = format!("{:?} of {:?}", tensor.shape(), tensor.dtype());
+        return Err(DataError::malformed(
+            path,
+            format!("tensor `{name}`"),
+            format!("{shape:?} of F32"),
+            found,
+        ));
+    }
+    let (quads, _) = tensor.data().as_chunks::<4>();
+    Ok(quads.iter().map(|&quad| f32::from_le_bytes(quad)).collect())
+}
+
+/// The checksum is stored at the end of the JSON, as eight digits, and is computed with eight zeros in their place.
 const CHECKSUM: &str = r#""checksum":"00000000"}"#;
 
-/// The same as the header has it, where the JSON is a text in another JSON.
+/// The key as it is escaped in the header, where the JSON is a string in another JSON.
 const ESCAPED: &[u8] = br#"\"checksum\":\""#;
 
 fn with_place_for_checksum(json: String) -> String {
@@ -64,7 +134,7 @@ fn with_place_for_checksum(json: String) -> String {
     }
 }
 
-/// Where the digits are, if there are any.
+/// The position of the digits, if there are any.
 fn checksum_place(bytes: &[u8]) -> Option<std::ops::Range<usize>> {
     let length = usize::try_from(u64::from_le_bytes(*bytes.first_chunk()?)).ok()?;
     let header = bytes.get(8..length.checked_add(8)?)?;
@@ -73,19 +143,20 @@ fn checksum_place(bytes: &[u8]) -> Option<std::ops::Range<usize>> {
     is_digits.then_some(start..start + 8)
 }
 
-/// Whether there is a checksum; an error if it is wrong.
+/// Verifies the checksum; false if there is none.
 fn check_sum(path: &Path, bytes: &[u8]) -> Result<bool> {
     let Some(place) = checksum_place(bytes) else { return Ok(false) };
     let mut hasher = crc32fast::Hasher::new();
     [&bytes[..place.start], b"00000000", &bytes[place.end..]].iter().for_each(|part| hasher.update(part));
-    let (expected, found) = (String::from_utf8_lossy(&bytes[place]), format!("{:08x}", hasher.finalize()));
+    let expected = String::from_utf8_lossy(&bytes[place]);
+    let found = format!("{:08x}", hasher.finalize());
     if expected == found {
         return Ok(true);
     }
     Err(DataError::malformed(path, "checksum", expected, format!("{found}: file is corrupt or was edited")))
 }
 
-/// Refuses a tensor in which a value is not finite.
+/// Refuses a tensor with a value that is not finite.
 pub fn check_finite(path: &Path, name: &str, values: &[f32]) -> Result<()> {
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(()),
@@ -105,17 +176,15 @@ pub fn check_positive(path: &Path, name: &str, value: f32) -> Result<()> {
     Err(DataError::malformed(path, place, "a positive number", value.to_string()))
 }
 
-/// For `map_err`: replaces the error by [`DataError::OtherTensors`] if the file says that it is not what was wanted.
-pub fn unless_other_tensors(
-    path: &Path,
-    json: &str,
-    wanted: TensorsOf,
-) -> impl FnOnce(DataError) -> DataError {
+/// For `map_err`: replaces the error by [`DataError::OtherTensors`] if the JSON describes another kind of model.
+fn unless_other_tensors(path: &Path, json: &str, wanted: TensorsOf) -> impl FnOnce(DataError) -> DataError {
     let json: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
-    let found = match () {
-        () if json["architecture"].as_str().is_some_and(|name| !name.is_empty()) => Some(TensorsOf::Network),
-        () if json["dim"].is_u64() && json["classes"].is_array() => Some(TensorsOf::Classifier),
-        () => None,
+    let found = if json["architecture"].as_str().is_some_and(|name| !name.is_empty()) {
+        Some(TensorsOf::Network)
+    } else if json["dim"].is_u64() && json["classes"].is_array() {
+        Some(TensorsOf::Classifier)
+    } else {
+        None
     };
     let path = path.to_path_buf();
     move |error| match found.filter(|found| *found != wanted) {
@@ -124,8 +193,7 @@ pub fn unless_other_tensors(
     }
 }
 
-/// Compares the header with the length of the file before the library sums up what the header claims: the sum of
-/// several enormous tensors overflows.
+/// Checks the header against the length of the file before the library sums up the claimed lengths, which may overflow.
 fn check_offsets(path: &Path, bytes: &[u8]) -> Result<()> {
     #[derive(Deserialize)]
     struct Extent {

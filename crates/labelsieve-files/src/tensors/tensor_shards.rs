@@ -1,5 +1,4 @@
-//! The tensors of one or several safetensors files, read one by one when they are asked for: a large model is never in memory
-//! twice.
+//! The tensors of one or several safetensors files, read one by one on demand, so that a large model is never in memory twice.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,15 +13,15 @@ use crate::tensors::network_file::decode;
 use crate::tensors::tensor_file::undecodable;
 use crate::{DataError, Result};
 
-/// Headers of more bytes are taken for garbage; those of the largest models have a few hundred thousand.
-const MOST_HEADER_BYTES: u64 = 64 << 20;
+/// Larger headers are corrupt; those of the largest models have a few hundred thousand bytes.
+const MAX_HEADER_BYTES: u64 = 64 << 20;
 
 /// Tensors in one or several files.
 #[derive(Debug)]
 pub struct TensorShards {
     shards: Vec<Shard>,
-    /// Which shard each tensor is in, where it begins there, and what it is.
-    tensors: BTreeMap<String, Place>,
+    /// The location of each tensor.
+    tensors: BTreeMap<String, TensorLocation>,
 }
 
 #[derive(Debug)]
@@ -32,7 +31,7 @@ struct Shard {
 }
 
 #[derive(Debug)]
-struct Place {
+struct TensorLocation {
     shard: usize,
     start: u64,
     info: TensorInfo,
@@ -52,7 +51,7 @@ impl TensorShards {
         Ok(opened)
     }
 
-    /// Opens all files that an index names; they lie beside it.
+    /// Opens all files of an index, which are in its folder.
     pub fn open_index(path: &Path) -> Result<TensorShards> {
         let text = std::fs::read(path).map_err(DataError::io("read", path))?;
         let index: Index = serde_json::from_slice(&text)
@@ -93,7 +92,7 @@ impl TensorShards {
         }
         file.read_exact(&mut start).map_err(DataError::io("read", path))?;
         let n_header = u64::from_le_bytes(start);
-        if n_header > MOST_HEADER_BYTES.min(length - 8) {
+        if n_header > MAX_HEADER_BYTES.min(length - 8) {
             return Err(cut(format!("a header of {n_header} bytes")));
         }
         let mut header = start.to_vec();
@@ -109,7 +108,7 @@ impl TensorShards {
                     path,
                     format!("tensor `{name}`"),
                     expected,
-                    format!("{present}: the file is cut short"),
+                    format!("{present}: file is truncated"),
                 ));
             }
             let numbers = info.shape.iter().try_fold(1usize, |n, &side| n.checked_mul(side));
@@ -123,9 +122,12 @@ impl TensorShards {
                     format!("{} bytes", to - from),
                 ));
             }
-            let place =
-                Place { shard: self.shards.len(), start: 8 + n_header + from as u64, info: info.clone() };
-            if self.tensors.insert(name.clone(), place).is_some() {
+            let location = TensorLocation {
+                shard: self.shards.len(),
+                start: 8 + n_header + from as u64,
+                info: info.clone(),
+            };
+            if self.tensors.insert(name.clone(), location).is_some() {
                 return Err(DataError::malformed(
                     path,
                     format!("tensor `{name}`"),
@@ -148,14 +150,14 @@ impl TensorShards {
         self.tensors.keys().map(String::as_str)
     }
 
-    /// The shape of a tensor; none where there is none of this name.
+    /// The shape of a tensor; `None` if there is no tensor of this name.
     pub fn shape(&self, name: &str) -> Option<&[usize]> {
-        self.tensors.get(name).map(|place| place.info.shape.as_slice())
+        self.tensors.get(name).map(|location| location.info.shape.as_slice())
     }
 
-    /// The numbers of a tensor.
+    /// Reads the numbers of a tensor.
     pub fn values(&self, name: &str) -> Result<Vec<f32>> {
-        let Some(place) = self.tensors.get(name) else {
+        let Some(location) = self.tensors.get(name) else {
             let path = self.files().next().unwrap_or(Path::new(""));
             return Err(DataError::malformed(
                 path,
@@ -164,15 +166,15 @@ impl TensorShards {
                 "none",
             ));
         };
-        let shard = &self.shards[place.shard];
-        let mut bytes = vec![0; place.info.data_offsets.1 - place.info.data_offsets.0];
+        let shard = &self.shards[location.shard];
+        let mut bytes = vec![0; location.info.data_offsets.1 - location.info.data_offsets.0];
         {
             let mut file = shard.file.lock().unwrap_or_else(PoisonError::into_inner);
-            file.seek(SeekFrom::Start(place.start)).map_err(DataError::io("read", &shard.path))?;
+            file.seek(SeekFrom::Start(location.start)).map_err(DataError::io("read", &shard.path))?;
             file.read_exact(&mut bytes).map_err(DataError::io("read", &shard.path))?;
         }
-        decode(place.info.dtype, &bytes).ok_or_else(|| {
-            let found = format!("{:?}", place.info.dtype);
+        decode(location.info.dtype, &bytes).ok_or_else(|| {
+            let found = format!("{:?}", location.info.dtype);
             DataError::malformed(&shard.path, format!("tensor `{name}`"), "floating-point numbers", found)
         })
     }
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cut_of_a_file_goes_unnoticed() {
+    fn a_file_truncated_at_any_length_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model.safetensors");
         let whole =

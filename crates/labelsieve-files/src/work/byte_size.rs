@@ -1,4 +1,4 @@
-//! Sizes of memory as people write them.
+//! Parsing sizes such as `8GiB`.
 
 use std::str::FromStr;
 

@@ -1,19 +1,19 @@
-//! Digests of what decides a result: the same wherever files lie, whenever they were written and on any machine.
+//! Digests of the inputs and settings of a run, independent of paths, times and the machine.
 
 use sha2::{Digest as _, Sha256};
 
-/// A SHA-256 under way. Every piece has its length in front, so that pieces cannot run into each other.
+/// A SHA-256 under construction. Every piece is prefixed by its length, so that `ab`, `c` differs from `a`, `bc`.
 #[derive(Clone, Default)]
 pub struct Digest(Sha256);
 
 impl Digest {
-    /// With a text.
+    /// The digest with a text added.
     pub fn text(mut self, text: &str) -> Digest {
         self.add_text(text);
         self
     }
 
-    /// With a number.
+    /// The digest with a number added.
     pub fn number(mut self, number: u64) -> Digest {
         self.add_number(number);
         self
@@ -39,7 +39,7 @@ impl Digest {
         }
     }
 
-    /// In hexadecimal digits.
+    /// The digest in hexadecimal digits.
     pub fn finish(self) -> String {
         self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }

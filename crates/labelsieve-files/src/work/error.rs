@@ -1,19 +1,19 @@
-//! The one error type of all jobs.
+//! The error type of all jobs.
 
 use std::fmt::Display;
 
 use super::words::{Spelling, Words};
 use crate::DataError;
 
-/// What can go wrong between the files of a user and the files that are written.
+/// An error of a job.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Something that was given cannot be used.
+    /// An input or an option that cannot be used.
     #[error("{message}")]
     Input {
-        /// What is wrong, with what was expected and what came.
+        /// A description of the problem, with expected and actual values.
         message: Words,
-        /// A way out of it.
+        /// A way to solve it.
         hint: Words,
     },
     /// A file could not be read or written.
@@ -25,18 +25,18 @@ pub enum Error {
     /// A stage with an error type of its own: a network, a device, a server.
     #[error(transparent)]
     Stage(Box<dyn std::error::Error + Send + Sync>),
-    /// The reader of a result that goes to no file, or its pipe.
+    /// Writing a result to standard output failed.
     #[error("cannot write to standard output: {0}")]
     Stdout(std::io::Error),
-    /// A value that is not what its description says, in a file's metadata for instance.
+    /// Invalid JSON, in a file's metadata for instance.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// Another error, and what was being done.
+    /// Another error with its context.
     #[error("{context}: {cause}")]
     During {
-        /// What was being done, or with which file.
+        /// The operation or the file.
         context: String,
-        /// What went wrong.
+        /// The error.
         cause: Box<Error>,
     },
     /// An assumption of this program does not hold.
@@ -50,7 +50,7 @@ impl From<labelsieve_numerics::Error> for Error {
     }
 }
 
-/// Results of this crate.
+/// Results of jobs.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
@@ -67,7 +67,7 @@ impl Error {
         }
     }
 
-    /// Something that a user gave cannot be used, and what to do about it.
+    /// An input or an option that cannot be used, with a hint for the user.
     pub fn input(message: impl Into<Words>, hint: impl Into<Words>) -> Error {
         Error::Input { message: message.into(), hint: hint.into() }
     }
@@ -81,7 +81,7 @@ impl Error {
         }
     }
 
-    /// The innermost error, without what was being done.
+    /// The innermost error, without its context.
     pub fn root(&self) -> &Error {
         match self {
             Error::During { cause, .. } => cause.root(),
@@ -89,17 +89,17 @@ impl Error {
         }
     }
 
-    /// Whether the work ended because it was asked to.
+    /// Whether the job was stopped on request.
     pub fn is_stopped(&self) -> bool {
         matches!(self.root(), Error::Method(error) if error.is_stopped())
     }
 }
 
-/// Says what was being done when something went wrong.
+/// Adds context to errors.
 pub trait Context<T> {
-    /// With a text that is ready.
+    /// Adds a text.
     fn context(self, context: impl Display) -> Result<T>;
-    /// With a text that is made only when it is needed.
+    /// Adds a text that is built only on error.
     fn with_context<D: Display>(self, context: impl FnOnce() -> D) -> Result<T>;
 }
 
@@ -113,7 +113,7 @@ impl<T, E: Into<Error>> Context<T> for Result<T, E> {
     }
 }
 
-/// What is missing although this program should have put it there.
+/// `None` becomes an internal error: only for values that this program must have set.
 impl<T> Context<T> for Option<T> {
     fn context(self, context: impl Display) -> Result<T> {
         self.with_context(|| context)

@@ -1,11 +1,10 @@
-//! `--json`: the result of a command as one object.
+//! The result of a command as one JSON object.
 
 use serde::Serialize;
 
 use crate::work::Result;
 
-/// The result of `command` as JSON: `command` and `version`, which every result has, then its own fields. `docs/json.md`
-/// lists them all.
+/// The result of `command` as JSON: `command` and `version`, then its own fields, which `docs/json.md` lists.
 pub fn json_answer(command: &str, result: &impl Serialize) -> Result<String> {
     #[derive(Serialize)]
     struct Answer<'a, R> {
@@ -25,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_comes_after_what_every_result_has() {
+    fn fields_of_the_result_follow_command_and_version() {
         let text = json_answer("bench sanity", &json!({ "rows": [1] })).unwrap();
         let version = env!("CARGO_PKG_VERSION");
         let expected = format!(

@@ -1,4 +1,4 @@
-//! How a front end follows work under way.
+//! Reporting to a front end: messages, progress, and stopping early.
 
 use std::io::Write;
 use std::ops::Deref;
@@ -9,65 +9,65 @@ use labelsieve_numerics::Watch;
 
 use super::words::Words;
 
-/// What the pipeline tells a front end: a terminal, a Python session, a server.
+/// A front end that a job reports to: a terminal, a Python session, a server.
 pub trait Monitor: Sync {
-    /// What only the curious want to know.
+    /// Verbose output.
     fn detail(&self, line: &str);
-    /// What was done.
+    /// A message about progress or a result.
     fn note(&self, line: &str);
-    /// What the user should know in any case.
+    /// A warning, shown even in quiet mode.
     fn warning(&self, line: &str);
-    /// What the user can do about the last warning.
+    /// A hint on how to resolve the last warning.
     fn hint(&self, hint: &Words);
     /// A way to a better result, shown with the notes.
     fn suggestion(&self, suggestion: &Words);
-    /// Work of `total` units begins.
+    /// Starts a progress meter for `total` units.
     fn progress(&self, total: u64, unit: &'static str) -> Progress;
-    /// Work of unknown length begins.
+    /// Starts a meter for work of unknown length.
     fn counter(&self, unit: &'static str) -> Progress;
-    /// Notes what of the work so far would survive the end of the process.
-    fn keep(&self, kept: Kept);
-    /// Where a result goes that is written to no file.
+    /// Records which work would survive the end of the process, for the message of an interrupted run.
+    fn keep(&self, kept: SavedWork);
+    /// Standard output, for a result that is not written to a file.
     fn stdout(&self) -> Box<dyn Write + Send>;
-    /// Ends the work early when its `stop` was called.
+    /// The watch that stops the work early on request.
     fn watch(&self) -> &Watch;
-    /// For what outlives the call: a device that is given up while it works is replaced, and says so.
+    /// A function for warnings after the call has returned, e.g. of a device that fails while it works and is replaced.
     fn warn_later(&self) -> Box<dyn Fn(&str) + Send + Sync>;
 }
 
-/// One stretch of work, as a front end shows it.
+/// A progress meter of a front end.
 pub trait Meter: Send + Sync {
-    /// So many units more are done.
+    /// Adds `n` finished units.
     fn inc(&self, n: u64);
-    /// So many are done in all.
+    /// Sets the number of finished units.
     fn set_position(&self, n: u64);
-    /// So many there are, as far as is known by now.
+    /// Sets the total number of units.
     fn set_length(&self, n: u64);
-    /// What is being worked on.
+    /// Sets the description of the current work.
     fn set_message(&self, message: &str);
-    /// It starts here: units so far were done in an earlier run, and say nothing about the speed of this one.
+    /// Restarts the estimate of the remaining time: units so far were finished by an earlier run.
     fn reset_eta(&self);
-    /// The work is over.
+    /// Ends the meter.
     fn finish(&self);
 }
 
-/// A shared [`Meter`], which ends with its last owner.
+/// A shared [`Meter`], which ends when its last owner is dropped.
 #[derive(Clone)]
-pub struct Progress(Arc<Ending>);
+pub struct Progress(Arc<MeterGuard>);
 
-/// Ends a meter when it goes.
-struct Ending(Box<dyn Meter>);
+/// Ends a meter on drop.
+struct MeterGuard(Box<dyn Meter>);
 
-impl Drop for Ending {
+impl Drop for MeterGuard {
     fn drop(&mut self) {
         self.0.finish();
     }
 }
 
 impl Progress {
-    /// Shows work on this meter.
+    /// Shares a meter.
     pub fn new(meter: impl Meter + 'static) -> Progress {
-        Progress(Arc::new(Ending(Box::new(meter))))
+        Progress(Arc::new(MeterGuard(Box::new(meter))))
     }
 }
 
@@ -79,39 +79,39 @@ impl Deref for Progress {
     }
 }
 
-/// What of the work so far survives the end of the process.
+/// Work that survives the end of the process.
 #[derive(Clone, Debug)]
-pub enum Kept {
+pub enum SavedWork {
     /// Records of a journal.
     Journal {
         /// The journal.
         path: PathBuf,
-        /// What its records are.
+        /// The unit of its records.
         unit: String,
-        /// How many there will be, where that is known.
+        /// The total number of records, if known.
         total: Option<usize>,
     },
-    /// A training up to an epoch.
+    /// A checkpoint of a training.
     Epochs {
         /// The checkpoint.
         path: PathBuf,
-        /// Finished epochs.
+        /// The number of finished epochs.
         done: usize,
-        /// All epochs.
+        /// The number of all epochs.
         total: usize,
     },
-    /// Finished commands of several: what holds while the one under way has kept nothing yet.
+    /// Finished commands of several, as long as the current one has nothing of its own.
     Steps {
-        /// The journal that notes them.
+        /// The journal of commands.
         path: PathBuf,
-        /// All commands.
+        /// The number of all commands.
         total: usize,
     },
-    /// Nothing, whatever a command inside the command keeps.
+    /// Nothing, even if an inner command reports otherwise.
     StartsOver,
 }
 
-/// A monitor that shows nothing, for work that nobody follows.
+/// A monitor that shows nothing.
 #[derive(Debug, Default)]
 pub struct Silent(Watch);
 
@@ -123,14 +123,14 @@ impl Monitor for Silent {
     fn suggestion(&self, _suggestion: &Words) {}
 
     fn progress(&self, _total: u64, _unit: &'static str) -> Progress {
-        Progress::new(Unseen)
+        Progress::new(SilentMeter)
     }
 
     fn counter(&self, _unit: &'static str) -> Progress {
-        Progress::new(Unseen)
+        Progress::new(SilentMeter)
     }
 
-    fn keep(&self, _kept: Kept) {}
+    fn keep(&self, _kept: SavedWork) {}
 
     fn stdout(&self) -> Box<dyn Write + Send> {
         Box::new(std::io::sink())
@@ -146,9 +146,9 @@ impl Monitor for Silent {
 }
 
 /// The meter of [`Silent`].
-struct Unseen;
+struct SilentMeter;
 
-impl Meter for Unseen {
+impl Meter for SilentMeter {
     fn inc(&self, _n: u64) {}
     fn set_position(&self, _n: u64) {}
     fn set_length(&self, _n: u64) {}

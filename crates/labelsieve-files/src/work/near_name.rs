@@ -1,14 +1,16 @@
-//! The name that somebody may have meant.
+//! Suggesting a name for a misspelt one.
 
-/// The one of `known` that `name` is most likely a misspelling of, if there is one that is close enough: the same but for
-/// case, spaces, `_` and `-`; the same in the plural; or one or two letters away. Of equals, the first.
+use strsim::osa_distance;
+
+/// The name in `known` that `name` is most likely a misspelling of, if one is close enough: equal except for case, spaces, `_`
+/// and `-`; singular and plural; or one or two letters different. Of equally close ones, the first.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = fold(name);
     let ranked = known.into_iter().filter_map(|known| Some((rank(name, &folded, known)?, known)));
     ranked.min_by_key(|(rank, _)| *rank).map(|(_, known)| known)
 }
 
-/// How far apart two names are; `None` for too far.
+/// The distance of two names; `None` if they are too different.
 fn rank(name: &str, folded: &str, known: &str) -> Option<usize> {
     let other = fold(known);
     if folded == other || same_number(name, known) {
@@ -17,20 +19,21 @@ fn rank(name: &str, folded: &str, known: &str) -> Option<usize> {
     if is_plural_of(folded, &other) || is_plural_of(&other, folded) {
         return Some(1);
     }
-    // Numbers count things: `n02114367` is no misspelling of `n02114366`.
+    // Different numbers are different things: `n02114367` is not a misspelling of `n02114366`.
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
-    let (length, other_length) = (folded.chars().count(), other.chars().count());
-    let most = match length.max(other_length) {
+    let length = folded.chars().count();
+    let other_length = other.chars().count();
+    let max_distance = match length.max(other_length) {
         0..4 => return None,
         4..8 => 1,
         8..200 => 2,
-        _ => return None, // no name, and not worth the time
+        _ => return None, // not a name, and slow to compare
     };
-    if digits(folded) != digits(&other) || length.abs_diff(other_length) > most {
+    if digits(folded) != digits(&other) || length.abs_diff(other_length) > max_distance {
         return None;
     }
-    let distance = distance(folded, &other);
-    (distance <= most).then_some(1 + distance)
+    let distance = osa_distance(folded, &other);
+    (distance <= max_distance).then_some(1 + distance)
 }
 
 /// Lower-case words with one space between them.
@@ -52,25 +55,6 @@ fn is_plural_of(plural: &str, singular: &str) -> bool {
         && (ending("s")
             || ending("es")
             || plural.strip_suffix("ies").zip(singular.strip_suffix('y')).is_some_and(|(a, b)| a == b))
-}
-
-/// Letters to add, drop, change or swap with their neighbour on the way from one name to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut before: Vec<usize> = vec![0; b.len() + 1]; // the row before the last
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let changed = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = changed.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
 
 #[cfg(test)]
@@ -104,9 +88,9 @@ mod tests {
         check("waistcoat", &["waist coats", "overcoat"], Some("waist coats"));
         check("cat", &["car", "cut"], None);
         check("flip flops", &["slippers"], None);
-        assert_eq!(distance("abcd", "acbd"), 1);
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "ab"), 2);
+        assert_eq!(osa_distance("abcd", "acbd"), 1);
+        assert_eq!(osa_distance("kitten", "sitting"), 3);
+        assert_eq!(osa_distance("", "ab"), 2);
     }
 
     #[test]

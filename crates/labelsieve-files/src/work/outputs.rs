@@ -1,18 +1,18 @@
-//! Where results go: by what endings files may be called, what `-` means, and that no output takes the place of an input.
+//! Checking outputs before any work: extensions, `-` for standard output, and that no output replaces an input.
 
 use std::path::{Path, PathBuf};
 
 use crate::work::{Context, Error, Result};
 use crate::{Action, DataError};
 
-/// What a file that a command writes holds.
+/// The contents of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputKind {
     /// Relevance or candidates.
     Table,
     /// Classes of examples.
     Predictions,
-    /// What people decided about candidates.
+    /// Decisions about candidates.
     Decisions,
     /// Features of images.
     Features,
@@ -22,22 +22,22 @@ pub enum OutputKind {
     Page,
     /// Class names.
     Classes,
-    /// Counts, as JSON.
+    /// Statistics, as JSON.
     Statistics,
-    /// An array of numpy.
+    /// A NumPy array.
     Array,
-    /// Relevance or candidates, a part of them.
+    /// A part of relevance or candidates.
     Part,
-    /// Which classes are scored together.
+    /// The plan of a run in parts.
     Plan,
 }
 
-/// Where a result goes.
+/// The destination of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {
-    /// Into a file.
+    /// A file.
     File(&'a Path),
-    /// To [`Monitor::stdout`](crate::work::Monitor::stdout).
+    /// [`Monitor::stdout`](crate::work::Monitor::stdout).
     Stdout,
 }
 
@@ -62,8 +62,8 @@ impl OutputKind {
         matches!(self, OutputKind::Table | OutputKind::Predictions)
     }
 
-    /// Where `path` leads. An ending under which nobody would look for this kind of contents is refused: asked for
-    /// before any work, since a wrong name should cost none.
+    /// The destination for `path`. An extension that does not fit the contents is refused, before any work is
+    /// done.
     pub fn target(self, path: &Path) -> Result<Target<'_>> {
         if path == Path::new("-") && self.is_text() {
             return Ok(Target::Stdout);
@@ -93,7 +93,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// A failure to write to stdout in the words of the monitor, so that a reader who left is known as such.
+/// Turns a failure to write to standard output into [`Error::Stdout`], so that a closed pipe is recognised.
 pub fn on_stdout<T>(target: Target<'_>, result: crate::Result<T>) -> Result<T> {
     match (target, result) {
         (Target::Stdout, Err(DataError::Io { action: Action::Write, path, cause }))
@@ -105,8 +105,8 @@ pub fn on_stdout<T>(target: Target<'_>, result: crate::Result<T>) -> Result<T> {
     }
 }
 
-/// All files that a command reads and writes, for one question: does an output take the place of an input, or of
-/// another output? Files are told apart by what they are, not by their names, so links do not hide one.
+/// All files that a command reads and writes, to check that no output replaces an input or another output. Files are compared
+/// by identity, not by name, so links are recognised.
 #[derive(Default)]
 pub struct Files {
     inputs: Vec<PathBuf>,
@@ -114,7 +114,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Adds tables that are read: of a clip-retrieval folder, what is in it; with features, the ids beside them.
+    /// Adds tables that are read: with a clip-retrieval folder its files, with features the table of ids beside them.
     pub fn reads<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Files {
         for path in paths {
             let path = path.as_ref();
@@ -134,14 +134,14 @@ impl Files {
         self
     }
 
-    /// Adds the files of a run directory, all but pages, which are made from the others.
+    /// Adds the files of a run directory except for pages, which are made from the others.
     pub fn reads_run(mut self, folder: &Path) -> Files {
         let is_page = |path: &PathBuf| OutputKind::Page.target(path).is_ok();
         self.inputs.extend(files_in(folder).into_iter().filter(|path| !is_page(path)));
         self
     }
 
-    /// Adds files that are written; stdout is none.
+    /// Adds files that are written, ignoring `-`.
     pub fn writes<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Files {
         let paths = paths.into_iter().map(|path| path.as_ref().to_path_buf());
         self.outputs.extend(paths.filter(|path| path != Path::new("-")));
@@ -184,26 +184,26 @@ impl Files {
     }
 }
 
-/// A name next to the output's.
+/// The path of `output` with a suffix appended.
 pub fn beside(output: &Path, suffix: &str) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
 }
 
-/// The files of a folder; none if it is no folder.
+/// The files of a folder; none if `folder` is not one.
 fn files_in(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
 }
 
-/// The place of a file that need not exist yet.
+/// The canonical path of a file that need not exist yet.
 fn name(path: &Path) -> Option<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Some(folder.canonicalize().ok()?.join(path.file_name()?))
 }
 
-/// What a file is, by whatever name it is reached; nothing if there is none.
+/// The identity of a file, independent of its name; `None` if it does not exist.
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
@@ -222,7 +222,8 @@ mod tests {
     #[test]
     fn two_outputs_of_one_name_are_refused_before_there_is_such_a_file() {
         let folder = tempfile::tempdir().unwrap();
-        let (one, other) = (folder.path().join("a.npy"), folder.path().join("./a.npy"));
+        let one = folder.path().join("a.npy");
+        let other = folder.path().join("./a.npy");
         let error = Files::default().writes([&one, &other]).check().unwrap_err().to_string();
         assert!(error.ends_with("a.npy` is given as two outputs"), "{error}");
         let error = Files::default().writes([&one]).writes_beside(&one, &[""]).check().unwrap_err();
@@ -232,9 +233,10 @@ mod tests {
     }
 
     #[test]
-    fn a_new_output_beside_an_input_and_an_old_one_that_is_no_input_are_fine() {
+    fn a_new_output_beside_an_input_and_an_old_one_that_is_not_an_input_are_accepted() {
         let folder = tempfile::tempdir().unwrap();
-        let (input, output) = (folder.path().join("in.npz"), folder.path().join("out.parquet"));
+        let input = folder.path().join("in.npz");
+        let output = folder.path().join("out.parquet");
         std::fs::write(&input, "in").unwrap();
         Files::default().reads([&input]).writes([&output]).check().unwrap();
         std::fs::write(&output, "in").unwrap(); // equal contents are not the same file

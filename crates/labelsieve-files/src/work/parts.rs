@@ -1,4 +1,4 @@
-//! What the parts of a run say beyond their rows, for `merge` to know what only the whole knows.
+//! The descriptions of parts of a run, from which `merge` computes facts about the whole.
 
 use std::path::Path;
 
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 use crate::Part;
 use crate::work::{Error, Result};
 
-/// A part that was written, or found.
+/// A complete part, as a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PartDone {
     /// The digest of the run.
     pub run: String,
-    /// Which part it is, from 0.
+    /// The index of the part, from 0.
     pub index: usize,
-    /// How many there are.
+    /// The number of parts.
     pub of: usize,
-    /// Whether it was there already, complete, and nothing was done.
+    /// Whether an earlier run had completed it, so that nothing was done.
     pub was_complete: bool,
 }
 
 impl PartDone {
-    /// The answer for a part; `was_complete`: an earlier run wrote it.
+    /// The result for a part; `was_complete`: an earlier run wrote it.
     pub fn new(part: &Part, was_complete: bool) -> PartDone {
         PartDone { run: part.run.clone(), index: part.index, of: part.of, was_complete }
     }
 }
 
-/// What is under the name of a part to make: the same part complete, so that nothing is left to do, or nothing. Anything else
-/// is an error: it may be somebody's.
+/// The existing file of a part to make: the same part, complete, so that nothing is left to do, or `None`. Any other file is an
+/// error, since it must not be overwritten.
 pub fn find_complete(part: &Part, output: &Path) -> Result<Option<Part>> {
     if !output.exists() {
         return Ok(None);
@@ -40,16 +40,17 @@ pub fn find_complete(part: &Part, output: &Path) -> Result<Option<Part>> {
         Err(error) => return Err(refused(&format!("cannot be read as a part: {error}"))),
     };
     if found.command != part.command || found.run != part.run {
-        return Err(refused("is a part of another run, made with other files or settings"));
+        return Err(refused("is a part of another run, with different files or settings"));
     }
     if !found.is_same_as(part) {
-        let (index, of) = (found.index, found.of);
+        let index = found.index;
+        let of = found.of;
         return Err(refused(&format!("is part {index} of {of}, not part {} of {}", part.index, part.of)));
     }
     Ok(Some(found))
 }
 
-/// The error for a file under the name of a part that is not that part.
+/// The error for another file in the place of a part.
 pub fn in_the_way(output: &Path, why: &str) -> Error {
     Error::input(
         format!("`{}` exists and {why}", output.display()),
@@ -57,10 +58,10 @@ pub fn in_the_way(output: &Path, why: &str) -> Error {
     )
 }
 
-/// What a part of `clean` says beyond its rows.
+/// The description of a part of the relevance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CleanDetail {
-    /// Classes of the whole run.
+    /// The number of classes of the whole run.
     pub n_classes: usize,
     /// The classes of the part by ascending position; their rows follow each other in this order.
     pub classes: Vec<ClassDetail>,
@@ -68,35 +69,35 @@ pub struct CleanDetail {
     pub decisions: Option<DecidedDetail>,
 }
 
-/// What a part of `clean` says of one of its classes.
+/// The description of one class of a part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassDetail {
-    /// Where the class stands among all of the run.
+    /// The position of the class among all classes of the run.
     pub position: usize,
     /// Its name.
     pub name: String,
-    /// Its rows in the part, clean examples and candidates.
+    /// The number of its rows in the part, clean examples and candidates.
     pub n_rows: usize,
-    /// Candidates that were scored.
+    /// The number of scored candidates.
     pub n_candidates: usize,
     /// The sum of their relevance.
     pub sum_relevance: f64,
-    /// What the method chose for the class and why, where it chooses.
+    /// The method that was chosen for the class and the reason, if the method of the run chooses one.
     pub choice: Option<String>,
 }
 
-/// How many candidates of a part were decided about.
+/// The numbers of candidates of a part with each decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecidedDetail {
     /// Accepted ones.
     pub n_accept: usize,
     /// Rejected ones.
     pub n_reject: usize,
-    /// Those that nobody could decide.
+    /// Those without a clear decision.
     pub n_unsure: usize,
 }
 
-/// What a part of `match` says beyond its rows.
+/// The description of a part of the candidates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MatchDetail {
     /// Rows that were searched.

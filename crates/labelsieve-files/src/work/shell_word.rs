@@ -1,14 +1,15 @@
-//! Words of command lines that people copy into a shell.
+//! Quoting arguments of command lines that users copy into a shell.
 
 use std::ffi::OsStr;
 
-/// A path or another argument as one word of a command line.
+/// A path or another argument as one word of a POSIX shell, quoted if necessary.
 pub fn shell_word(text: impl AsRef<OsStr>) -> String {
     let text = text.as_ref().to_string_lossy();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+=@%:,".contains(c);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.into_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 

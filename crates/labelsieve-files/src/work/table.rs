@@ -1,6 +1,6 @@
-//! Tables for people: columns padded to their widest cell, numbers to the right.
+//! Formatting tables and numbers for people.
 
-/// Lays out rows under a header; the first column is flush left, the others flush right.
+/// The lines of a table with a header; the first column is left-aligned, the others right-aligned.
 pub fn layout(header: &[&str], rows: &[Vec<String>]) -> Vec<String> {
     let n = header.len();
     let width = |c: usize| {
@@ -26,7 +26,7 @@ pub fn layout(header: &[&str], rows: &[Vec<String>]) -> Vec<String> {
     [line(&header), rule].into_iter().chain(rows.iter().map(|row| line(row))).collect()
 }
 
-/// A share as per cent with one decimal.
+/// A share in per cent with one decimal.
 pub fn percent(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
 }

@@ -1,5 +1,5 @@
-//! Messages and hints made of parts, so that each front end spells options and commands its own way: the command line writes
-//! `--id-column`, Python `id_column=`, a page its own words. No string below the front ends holds a spelling.
+//! Messages and hints made of parts, so that each front end spells options and commands its own way: as flags on the command
+//! line, as keyword arguments in Python. No string below the front ends contains a spelling.
 //!
 //! ```
 //! use labelsieve_files::work::{command, option, words};
@@ -25,16 +25,16 @@ pub enum Part {
     Command(JobCommand),
 }
 
-/// An option of a job, by the name of its field, and perhaps a value for it.
+/// An option of a job, by the name of its field, with an optional value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobOption {
     /// The field.
     pub name: &'static str,
-    /// The value to give it.
+    /// Its value, if the message suggests one.
     pub value: Option<String>,
 }
 
-/// A command, and options to give it.
+/// A command with options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobCommand {
     /// Its name.
@@ -99,7 +99,7 @@ impl Spelling for Plain {
 }
 
 impl Words {
-    /// No words at all.
+    /// Whether there are no words.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -114,7 +114,7 @@ impl Words {
         self.0.iter().map(part).collect()
     }
 
-    /// With more parts behind.
+    /// The words followed by more parts.
     pub fn and(mut self, more: impl Into<Words>) -> Words {
         self.0.extend(more.into().0);
         self

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use labelsieve::Decision;
-use labelsieve_files::inputs::decisions::{Decisions, Known};
+use labelsieve_files::inputs::decisions::{Decisions, KnownExamples};
 use labelsieve_files::work::near_name::nearest;
 use labelsieve_files::work::{Monitor, Result};
 use labelsieve_files::{DecisionCounts, DecisionJoin};
@@ -27,7 +27,7 @@ pub fn of_pools(
         .collect();
     let classes: HashMap<&str, usize> =
         pools.classes.iter().enumerate().map(|(c, class)| (class.name.as_str(), c)).collect();
-    let known = Known {
+    let known = KnownExamples {
         classes: pools.classes.iter().map(|class| class.name.as_str()).collect(),
         is_clean: &|id, class| {
             let rows = classes.get(class).map_or(&[][..], |&c| &pools.classes[c].clean);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use labelsieve_files::inputs::copies::{Copies, comparable_ids};
-use labelsieve_files::inputs::left_out::{LeftOut, counts};
+use labelsieve_files::inputs::left_out::{SkippedCandidates, counts};
 use labelsieve_files::inputs::same_network::{MixedNetworks, Origin};
 use labelsieve_files::inputs::tables::{Table, check_id, labels_of, rows_by_class, rows_by_id};
 use labelsieve_files::work::near_name::nearest;
@@ -28,7 +28,7 @@ pub struct Pools {
     /// Base classes, none of which is among them.
     pub base: Option<BaseClasses>,
     /// Candidates that nothing can be said about.
-    pub left_out: LeftOut,
+    pub left_out: SkippedCandidates,
     /// Which classes are scored here; the others are known by their clean examples alone.
     pub scope: Scope,
     matched_names: Option<CandidateTable>,
@@ -224,7 +224,7 @@ impl Pools {
     /// Names the classes that lose candidates.
     pub fn warn_of_left_out(&self, monitor: &dyn Monitor) {
         let known: Vec<&str> = self.classes.iter().map(|class| class.name.as_str()).collect();
-        self.left_out.warn(&known, (&self.clean.path, &self.pool.path), monitor);
+        self.left_out.warn(&known, &self.clean.path, &self.pool.path, monitor);
     }
 
     /// The name by which a candidate was found, where a candidate file says so.
@@ -262,7 +262,7 @@ fn check_clean_ids(table: &ExampleTable) -> Result<()> {
 }
 
 /// Adds the noisy rows by the table's own labels; returns those of no class with clean examples.
-fn add_labelled(classes: &mut [ClassRows], labels: &Labels) -> LeftOut {
+fn add_labelled(classes: &mut [ClassRows], labels: &Labels) -> SkippedCandidates {
     let position: HashMap<&str, usize> =
         labels.names.iter().enumerate().map(|(code, name)| (name.as_str(), code)).collect();
     let mut class_of_code = vec![None; labels.names.len()];
@@ -278,7 +278,7 @@ fn add_labelled(classes: &mut [ClassRows], labels: &Labels) -> LeftOut {
             None => orphans.push(labels.get(row)),
         }
     }
-    LeftOut { without_clean: counts(orphans.into_iter()), ..LeftOut::default() }
+    SkippedCandidates { without_clean: counts(orphans.into_iter()), ..SkippedCandidates::default() }
 }
 
 /// Adds the noisy rows that a candidate file names; an example may be a candidate of several classes.
@@ -286,7 +286,7 @@ fn add_candidates(
     classes: &mut [ClassRows],
     noisy: &ExampleTable,
     table: &CandidateTable,
-) -> Result<LeftOut> {
+) -> Result<SkippedCandidates> {
     let by_id = rows_by_id(noisy)?;
     let position: HashMap<String, usize> =
         classes.iter().enumerate().map(|(c, class)| (class.name.clone(), c)).collect();
@@ -304,7 +304,7 @@ fn add_candidates(
         }
     }
     classes.iter_mut().for_each(ClassRows::keep_first_of_each);
-    Ok(LeftOut {
+    Ok(SkippedCandidates {
         without_clean: counts(orphans.into_iter()),
         without_features: counts(unknown.iter().map(|&candidate| table.classes.get(candidate))),
         first_without_features: first_of_each(&unknown, table),
@@ -314,7 +314,7 @@ fn add_candidates(
 /// The error when no candidate is left: which file has what, `source` being the one that says who is a candidate.
 fn nothing_left(
     classes: &[ClassRows],
-    left_out: &LeftOut,
+    left_out: &SkippedCandidates,
     (clean, source, features): (&Path, &Path, &Path),
 ) -> Error {
     let (clean, source, features) = (clean.display(), source.display(), features.display());

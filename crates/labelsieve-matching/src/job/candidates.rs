@@ -1,21 +1,21 @@
-//! From rows of texts to candidates: the reader's rows go into the matcher, its classes come out as rows to write.
+//! From rows of texts to candidates: rows of the reader are searched by the matcher, and its classes become rows to write.
 
 use super::downloads::Photo;
-use super::leaks::{CheckedExamples, LeakFate};
+use super::leaks::{LeakFate, LeakFilter};
 use crate::CandidateRow;
-use crate::names::{ClassEntry, ClassList, ComparedClass, MatchRule, Matcher, Searcher, TextEncoding};
+use crate::names::{ClassEntry, ClassList, ComparedMatch, MatchRule, Matcher, Searcher, TextEncoding};
 use crate::text::{KeptValues, RowSink, TextSource};
 
-/// The names as the rule looks for them and, with the rule `phrase`, as `plural` would: many take what `phrase` finds
-/// for all there is.
+/// The search for names by the rule and, with the rule `phrase`, also by `plural`, to report how many more candidates that rule
+/// would find.
 pub struct NameSearch {
-    /// What the rule looks for.
+    /// The names by the rule.
     pub matcher: Matcher,
     comparing: Option<Matcher>,
 }
 
 impl NameSearch {
-    /// Prepares to look for the names of all classes.
+    /// Builds the automata for the names of all classes.
     pub fn new(classes: &ClassList, rule: MatchRule) -> Result<NameSearch, crate::NamesError> {
         let comparing = match rule {
             MatchRule::Phrase => Some(Matcher::comparing(classes, rule, MatchRule::Plural)?),
@@ -30,53 +30,52 @@ impl NameSearch {
         self.comparing.is_some()
     }
 
-    /// Looking for both takes longer: of a large input, one block in 32 gives a good estimate.
+    /// Searching by both rules takes longer: for a large input, one block in 32 gives a good estimate.
     fn compares_block(&self, number: u64) -> bool {
         const WHOLE_UP_TO: u64 = 16;
         self.compares() && (number < WHOLE_UP_TO || number.is_multiple_of(32))
     }
 }
 
-/// Finds the candidates among the rows it is given.
+/// Finds candidates in the rows of a thread.
 pub struct CandidateSink<'a> {
     names: &'a NameSearch,
     searcher: Searcher<'a>,
     comparing: Option<Searcher<'a>>,
     classes: &'a [ClassEntry],
     fields: &'a [String],
-    checked: Option<&'a CheckedExamples>,
-    leak_fate: LeakFate,
-    along: Along,
+    leaks: LeakFilter<'a>,
+    extra: ExtraColumns,
     found: Candidates,
 }
 
-/// What goes along with the candidates.
+/// Columns that are copied along with the candidates.
 #[derive(Clone, Copy)]
-pub struct Along {
-    /// Columns to keep: the first of those that are read.
+pub struct ExtraColumns {
+    /// The number of columns to keep, which come first.
     pub n_keep: usize,
-    /// Whether the photos are listed; address and caption are the columns after these.
+    /// Whether photos are listed; the URL and caption columns then follow.
     pub lists_photos: bool,
 }
 
-/// What was found in one block.
+/// The candidates of one block.
 #[derive(Default)]
 pub struct Candidates {
     pub rows: Vec<CandidateRow>,
-    /// What each row holds in the columns to keep, if there are any.
+    /// The values of each row in the columns to keep, if any.
     pub kept: Vec<Vec<Option<String>>>,
     /// The photos of these rows.
     pub photos: Vec<Photo>,
-    /// The position of each row's class.
+    /// The index of each row's class.
     pub classes: Vec<usize>,
-    /// Whether the block was searched by the rule `plural` too.
+    /// Whether the block was also searched by the rule `plural`.
     pub is_compared: bool,
-    /// The position of the class of each candidate that the rule `plural` would find, where that is so.
+    /// The index of the class of each candidate of the rule `plural`, if the block was searched by it.
     pub plural: Vec<usize>,
     pub n_rows: u64,
     /// Candidates that are copies of guarded examples, dropped or not.
     pub n_leaks: u64,
-    /// Candidates that the leak guard has no features of.
+    /// Candidates without features for the leak guard.
     pub n_unchecked: u64,
 }
 
@@ -85,14 +84,15 @@ impl<'a> CandidateSink<'a> {
         names: &'a NameSearch,
         classes: &'a ClassList,
         source: &'a TextSource,
-        (checked, leak_fate): (Option<&'a CheckedExamples>, LeakFate),
-        along: Along,
+        leaks: LeakFilter<'a>,
+        extra: ExtraColumns,
     ) -> CandidateSink<'a> {
-        let (classes, fields) = (classes.classes(), source.text_columns());
+        let classes = classes.classes();
+        let fields = source.text_columns();
         let found = Candidates::default();
-        let (searcher, comparing) =
-            (names.matcher.searcher(), names.comparing.as_ref().map(Matcher::searcher));
-        CandidateSink { names, searcher, comparing, classes, fields, checked, leak_fate, along, found }
+        let comparing = names.comparing.as_ref().map(Matcher::searcher);
+        let searcher = names.matcher.searcher();
+        CandidateSink { names, searcher, comparing, classes, fields, leaks, extra, found }
     }
 
     #[inline]
@@ -103,7 +103,7 @@ impl<'a> CandidateSink<'a> {
         }
     }
 
-    /// The candidates since the last call.
+    /// Takes the candidates since the last call.
     pub fn take(&mut self) -> Candidates {
         std::mem::take(&mut self.found)
     }
@@ -119,8 +119,7 @@ impl RowSink for CandidateSink<'_> {
     }
 
     fn end_row(&mut self, id: &str, kept: &KeptValues<'_>) {
-        let CandidateSink { searcher, comparing, classes, fields, checked, leak_fate, along, found, .. } =
-            self;
+        let CandidateSink { searcher, comparing, classes, fields, leaks, extra, found, .. } = self;
         let searcher = match comparing {
             Some(comparing) if found.is_compared => comparing,
             _ => searcher,
@@ -129,16 +128,16 @@ impl RowSink for CandidateSink<'_> {
         let n_before = found.rows.len();
         searcher.take_compared(|hit| {
             let hit = match hit {
-                ComparedClass::Asked(hit) => hit,
-                ComparedClass::Wider(class) => {
-                    let leak = checked.and_then(|checked| checked.get(id)).and_then(Option::as_ref);
-                    if leak.is_none() || *leak_fate == LeakFate::Flag {
+                ComparedMatch::Asked(hit) => hit,
+                ComparedMatch::Wider(class) => {
+                    let leak = leaks.checked.and_then(|checked| checked.get(id)).and_then(Option::as_ref);
+                    if leak.is_none() || leaks.fate == LeakFate::Flag {
                         found.plural.push(class);
                     }
                     return;
                 }
             };
-            let leak = match checked.map(|checked| checked.get(id)) {
+            let leak = match leaks.checked.map(|checked| checked.get(id)) {
                 None => None, // no guard
                 Some(None) => {
                     found.n_unchecked += 1;
@@ -147,7 +146,7 @@ impl RowSink for CandidateSink<'_> {
                 Some(Some(leak)) => leak.clone(),
             };
             found.n_leaks += u64::from(leak.is_some());
-            if leak.is_some() && *leak_fate == LeakFate::Drop {
+            if leak.is_some() && leaks.fate == LeakFate::Drop {
                 return;
             }
             let class = &classes[hit.class];
@@ -164,12 +163,13 @@ impl RowSink for CandidateSink<'_> {
         if n_new == 0 {
             return;
         }
-        if along.n_keep > 0 {
-            let values: Vec<Option<String>> = (0..along.n_keep).map(kept).collect();
+        if extra.n_keep > 0 {
+            let values: Vec<Option<String>> = (0..extra.n_keep).map(kept).collect();
             found.kept.extend(std::iter::repeat_n(values, n_new));
         }
-        if along.lists_photos {
-            let (url, caption) = (kept(along.n_keep), kept(along.n_keep + 1));
+        if extra.lists_photos {
+            let url = kept(extra.n_keep);
+            let caption = kept(extra.n_keep + 1);
             found.photos.push(Photo { id: id.to_owned(), url, caption });
         }
     }
@@ -179,11 +179,11 @@ impl RowSink for CandidateSink<'_> {
     }
 }
 
-/// What the rule `plural` finds in the blocks that are searched by it too.
+/// The candidates of the rule `plural` in the blocks that are also searched by it.
 pub struct PluralCount {
-    /// Rows of these blocks.
+    /// The number of rows in these blocks.
     pub n_rows: u64,
-    /// For each class, how many more candidates `plural` finds in them; fewer, where it excludes more.
+    /// For each class, how many more candidates `plural` finds in them; negative where it excludes more.
     more: Vec<i64>,
 }
 
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_sample_shows_is_scaled_to_all_rows() {
+    fn counts_of_a_sample_are_scaled_to_all_rows() {
         let mut plural = PluralCount::new(2);
         let found = |is_compared, classes: &[usize], wider: &[usize]| Candidates {
             is_compared,

@@ -7,7 +7,7 @@ use labelsieve_files::work::{Monitor, Result, SeenKeys};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::telling::SHOWN;
+use super::messages::MAX_SHOWN;
 use crate::text::KeepColumn;
 use crate::{DownloadListWriter, DownloadRow};
 
@@ -16,24 +16,24 @@ use crate::{DownloadListWriter, DownloadRow};
 pub struct DownloadList {
     /// The file, `.parquet` or `.csv`.
     pub path: PathBuf,
-    /// The column of their addresses; by default, one with a usual name.
+    /// The column of their URLs; by default, one with a usual name.
     pub url_column: Option<String>,
 }
 
 impl DownloadList {
-    /// Address and caption.
+    /// The columns of URL and caption.
     pub(super) fn columns(&self) -> [KeepColumn; 2] {
         [KeepColumn::Url(self.url_column.clone()), KeepColumn::FirstText]
     }
 }
 
-/// What a list of photos holds.
+/// Counts of a list of photos.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedPhotos {
     /// Photos in the list.
-    #[serde(alias = "n_rows")] // as a part calls them
+    #[serde(alias = "n_rows")] // the name in the description of a part
     pub n_photos: u64,
-    /// Rows of the texts with candidates, but without an address.
+    /// Rows of the texts with candidates, but without a URL.
     pub n_without_url: u64,
 }
 
@@ -44,12 +44,12 @@ pub struct Photo {
     pub caption: Option<String>,
 }
 
-/// A list under construction. What it remembers of a photo is a digest of 16 bytes.
+/// A list under construction. It keeps a digest of 16 bytes per photo to detect duplicates.
 pub(super) struct ListWriter {
     writer: DownloadListWriter,
     seen: SeenKeys,
     listed: ListedPhotos,
-    /// The first rows without an address.
+    /// The first rows without a URL.
     without_url: Vec<String>,
     path: PathBuf,
 }
@@ -72,7 +72,7 @@ impl ListWriter {
             match url.as_deref().map(str::trim).filter(|url| !url.is_empty()) {
                 None => {
                     self.listed.n_without_url += 1;
-                    if self.without_url.len() < SHOWN {
+                    if self.without_url.len() < MAX_SHOWN {
                         self.without_url.push(id.clone());
                     }
                 }
@@ -86,16 +86,16 @@ impl ListWriter {
         self.writer.write(&rows)
     }
 
-    pub(super) fn add_metadata(&mut self, pair: (String, String)) {
-        self.writer.add_metadata(pair);
+    pub(super) fn add_metadata(&mut self, key: String, value: String) {
+        self.writer.add_metadata(key, value);
     }
 
-    /// What a part says of itself.
+    /// The description of a part.
     pub(super) fn detail(&self) -> serde_json::Value {
         json!({ "n_rows": self.listed.n_photos, "n_without_url": self.listed.n_without_url })
     }
 
-    /// Gives the file its name, and says what is in it.
+    /// Completes the file and reports its contents.
     pub(super) fn finish(self, monitor: &dyn Monitor) -> Result<ListedPhotos> {
         self.writer.finish()?;
         let ListedPhotos { n_photos, n_without_url } = self.listed;

@@ -1,4 +1,4 @@
-//! Which examples of a collection are copies of clean or test examples.
+//! Comparing the examples of a collection with clean and test examples.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,25 +11,25 @@ use labelsieve_files::{ExampleTable, TableColumns, counted};
 use crate::text::read_content_hashes;
 use crate::{Leak, LeakGuard, LeakKind, LeakedExample};
 
-/// Which examples must not be among the candidates, and how they are known.
+/// The examples that must not be among the candidates, and how copies of them are recognised.
 #[derive(Clone, Debug)]
 pub struct LeakCheck {
     /// Features of the clean and test examples.
     pub guard_features: Vec<PathBuf>,
-    /// Features of the candidates, by the same network.
+    /// Features of the candidates, from the same network.
     pub features: PathBuf,
     /// Minimum cosine similarity of two copies of the same photo.
     pub near_duplicate: f32,
-    /// What becomes of copies.
+    /// The treatment of copies.
     pub fate: LeakFate,
-    /// Whether the files may be of two networks.
+    /// Whether the files may be from different networks.
     pub mixed: MixedNetworks,
 }
 
-/// Looks at this many rows at a time, so that a large collection needs no more memory than a small one.
+/// Rows per comparison, so that a large collection needs no more memory than a small one.
 const BLOCK_ROWS: usize = 1 << 16;
 
-/// What becomes of a candidate that is a copy of a guarded example.
+/// The treatment of a candidate that is a copy of a guarded example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeakFate {
     /// It is marked.
@@ -38,8 +38,16 @@ pub enum LeakFate {
     Drop,
 }
 
-/// The examples of `--features` by id, with the guarded example that each is a copy of, if it is one.
+/// The examples of [`LeakCheck::features`] by id, each with the guarded example that it is a copy of, if any.
 pub(super) type CheckedExamples = HashMap<String, Option<LeakedExample>>;
+
+/// The results of the comparison, and the treatment of copies.
+#[derive(Clone, Copy)]
+pub struct LeakFilter<'a> {
+    /// The compared examples; `None` without a leak check.
+    pub(super) checked: Option<&'a CheckedExamples>,
+    pub(super) fate: LeakFate,
+}
 
 impl LeakCheck {
     /// The files that are compared.
@@ -74,11 +82,11 @@ impl LeakCheck {
             }
         }
         let n_copies = checked.values().flatten().count();
-        monitor.note(&format!("{n_copies} of {} examples are copies of guarded ones", candidates.len()));
+        monitor.note(&format!("{n_copies} of {} examples are copies of guarded examples", candidates.len()));
         Ok(checked)
     }
 
-    /// Says what the guard found among the candidates, and what it could not look at.
+    /// Reports copies among the candidates, and candidates that could not be compared.
     pub(super) fn report(&self, n_leaks: u64, n_unchecked: u64, monitor: &dyn Monitor) {
         if n_leaks > 0 {
             let fate = match self.fate {

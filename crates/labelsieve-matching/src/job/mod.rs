@@ -1,28 +1,31 @@
-//! From class names and texts to candidates.
+//! The matching stage: finding the candidates of each class.
+//!
+//! [`Match`] is the job. `search` scans the texts and writes `candidates`, `leaks` compares them with clean and test examples,
+//! `downloads` lists their photos, `shard` handles parts of a run, `messages` reports skipped rows and ambiguous names.
 
 mod candidates;
 mod downloads;
 mod leaks;
+mod messages;
 mod search;
 mod shard;
-mod telling;
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use labelsieve_files::work::outputs::{Files, OutputKind, Target};
 use labelsieve_files::work::parts::{MatchDetail, PartDone};
-use labelsieve_files::work::{Context, Error, Monitor, Result};
+use labelsieve_files::work::{Context, Error, Monitor, Result, option, words};
 use labelsieve_files::{AtomicFile, DataError, Shard, counted};
 use serde::Serialize;
 
 pub use downloads::{DownloadList, ListedPhotos};
 pub use leaks::{LeakCheck, LeakFate};
-pub use telling::how_to_convert;
+pub use messages::how_to_convert;
 
 use self::candidates::NameSearch;
-use self::search::Found;
-use self::telling::{check_rows, tell_of_rows, warn_about_names};
+use self::messages::{check_rows, report_rows, warn_about_names};
+use self::search::{SearchResult, TextScan};
 use crate::CandidateWriter;
 use crate::names::{CandidateStatistics, ClassList, MatchRule};
 use crate::text::{KeepColumn, OnBadRow, TextColumns, TextSource, read_class_file};
@@ -34,29 +37,29 @@ pub struct Match {
     pub classes: PathBuf,
     /// The texts.
     pub texts: Vec<PathBuf>,
-    /// How to read them, where the usual names do not say so.
+    /// Their format and columns, where they differ from the defaults.
     pub columns: TextColumns,
     /// Rule for matching names in texts.
     pub rule: MatchRule,
-    /// What to do about malformed rows and damaged files.
+    /// The treatment of malformed rows and damaged files.
     pub on_bad_row: OnBadRow,
     /// Examples that must not be among the candidates.
     pub leaks: Option<LeakCheck>,
-    /// Columns of the texts that go along into the candidates.
+    /// Columns of the texts to copy to the candidates.
     pub keep: Vec<String>,
-    /// Where the photos to download go.
+    /// The list of photos to download.
     pub download_list: Option<DownloadList>,
-    /// The part of the texts to search; the outputs are then parts too.
+    /// The part of the texts to search; the outputs are then parts as well.
     pub shard: Option<Shard>,
-    /// Where the statistics go too, as JSON.
+    /// A file for the statistics, as JSON.
     pub stats: Option<PathBuf>,
     /// The file to write, `.parquet` or `.csv`; `-` for [`Monitor::stdout`].
     pub output: PathBuf,
 }
 
-/// What was found.
+/// The result of the job.
 #[derive(Clone, Debug, Serialize)]
-pub struct Matched {
+pub struct MatchResult {
     /// Candidates per class.
     #[serde(flatten)]
     pub statistics: CandidateStatistics,
@@ -68,7 +71,7 @@ pub struct Matched {
     pub n_damaged_files: usize,
     /// Candidates that are copies of guarded examples.
     pub n_leaks: u64,
-    /// What is in the list of photos to download, with [`Match::download_list`].
+    /// The counts of the list of photos, with [`Match::download_list`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub photos: Option<ListedPhotos>,
     /// Which part of the candidates this is, with [`Match::shard`].
@@ -80,7 +83,7 @@ const MIB: u64 = 1 << 20;
 
 impl Match {
     /// Searches all texts and writes the candidates.
-    pub fn run(&self, monitor: &dyn Monitor) -> Result<Matched> {
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<MatchResult> {
         let target = self.check_outputs()?;
         self.check_keep()?;
         self.refuse_streams(self.texts.iter())?;
@@ -90,24 +93,26 @@ impl Match {
         let source = TextSource::open(&self.texts, &self.all_columns())?;
         self.check_files(&source)?;
         let parts = self.shard.map(|shard| self.parts(shard, &classes, &source)).transpose()?;
-        if let Some(matched) = self.complete_parts(parts.as_ref(), &classes)? {
-            monitor.note(&format!("`{}` is complete already", self.output.display()));
-            return Ok(matched);
+        if let Some(result) = self.complete_parts(parts.as_ref(), &classes)? {
+            monitor.note(&format!("`{}` is already complete", self.output.display()));
+            return Ok(result);
         }
         let source = match self.shard {
             Some(shard) => source.cut(shard),
             None => source,
         };
-        let (fields, n_files) = (source.text_columns().join(", "), source.paths().count());
+        let fields = source.text_columns().join(", ");
+        let n_files = source.paths().count();
         monitor.detail(&format!("searching {fields} of {n_files} files"));
         let checked = self.leaks.as_ref().map(|leaks| leaks.check(monitor)).transpose()?;
 
-        let mut found = self.search(target, &names, (&classes, &source, checked.as_ref()), monitor)?;
+        let scan = TextScan { names: &names, classes: &classes, source: &source, checked: checked.as_ref() };
+        let mut found = self.search(target, &scan, monitor)?;
         let statistics = found.statistics(&classes);
         if let Some(path) = &self.stats {
             write_json(path, &statistics)?;
         }
-        tell_of_rows(&found.summary, monitor);
+        report_rows(&found.summary, monitor);
         if let Some(leaks) = &self.leaks {
             leaks.report(found.n_leaks, found.n_unchecked, monitor);
         }
@@ -120,14 +125,14 @@ impl Match {
             }
             Some(parts) => parts.describe(&mut found)?,
         }
-        found.tell_of_estimate(monitor);
+        found.report_estimate(monitor);
         let detail = found.detail();
         let photos = found.finish(target, monitor)?;
         let part = parts.map(|parts| PartDone::new(&parts.candidates, false));
-        Ok(Matched { photos, ..Matched::new(statistics, detail, part) })
+        Ok(MatchResult { photos, ..MatchResult::new(statistics, detail, part) })
     }
 
-    /// Refuses names of outputs before any work is done for them.
+    /// Checks the names of outputs before any work is done.
     fn check_outputs(&self) -> Result<Target<'_>> {
         let kind = if self.shard.is_some() { OutputKind::Part } else { OutputKind::Table };
         if let Some(stats) = &self.stats {
@@ -137,8 +142,8 @@ impl Match {
             && kind.target(&list.path)? == Target::Stdout
         {
             return Err(Error::input(
-                "--download-list needs a file",
-                "give it a name that ends in .parquet or .csv",
+                words![option("download_list"), " needs a file"],
+                "use a file name ending in .parquet or .csv",
             ));
         }
         kind.target(&self.output)
@@ -151,42 +156,47 @@ impl Match {
         Files::default().reads(inputs).writes([&self.output]).writes(&self.stats).writes(list).check()
     }
 
-    /// Columns to keep must not be called as those that candidates have anyway.
+    /// Checks that columns to keep are distinct and do not have the name of a candidate column.
     fn check_keep(&self) -> Result<()> {
         let columns = CandidateWriter::columns();
         if let Some(name) = self.keep.iter().find(|name| columns.contains(&name.as_str())) {
-            let message = format!("--keep `{name}`: candidates have a column of that name of their own");
-            return Err(Error::input(message, format!("they have {}; keep others", columns.join(", "))));
+            let message =
+                words![option("keep"), format!(" `{name}`: candidate files already have this column")];
+            return Err(Error::input(message, format!("their own columns are {}", columns.join(", "))));
         }
         let is_double = |(at, name): (usize, &String)| self.keep[..at].contains(name).then(|| name.clone());
         match self.keep.iter().enumerate().find_map(is_double) {
             None => Ok(()),
             Some(name) => {
-                Err(Error::input(format!("--keep `{name}` is given twice"), "name each column once"))
+                let message = words![option("keep"), format!(" `{name}` is given twice")];
+                Err(Error::input(message, "name each column once"))
             }
         }
     }
 
-    /// The columns to read, with those that go along.
+    /// The columns to read, including those to keep.
     fn all_columns(&self) -> TextColumns {
         let named = self.keep.iter().cloned().map(KeepColumn::Named);
         let list = self.download_list.iter().flat_map(DownloadList::columns);
         TextColumns { keep: named.chain(list).collect(), ..self.columns.clone() }
     }
 
-    /// A file without candidates would only fail later, in `clean`, so there is none.
+    /// The error for a search without candidates: an empty file would only fail later, when it is scored.
     fn nothing_found(
         &self,
         classes: &ClassList,
         source: &TextSource,
-        found: &Found,
+        found: &SearchResult,
         statistics: &CandidateStatistics,
     ) -> Error {
         let output = self.output.display();
         if found.n_leaks > 0 {
             let message =
                 format!("all candidates are copies of guarded examples; `{output}` was not written");
-            return Error::input(message, "drop --drop-leaks to flag them instead");
+            return Error::input(
+                message,
+                words!["leave out ", option("drop_leaks"), " to flag them instead"],
+            );
         }
         let names: Vec<&str> =
             classes.classes().iter().flat_map(|class| &class.names).map(String::as_str).collect();
@@ -196,11 +206,18 @@ impl Match {
             }
             names => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
         };
+        let rule = |name: &str| option("rule").set_to(name);
         let hint = match (self.rule, statistics.n_candidates_plural) {
-            (_, Some(n)) if n > 0 => format!("--rule plural would find {}", counted(n as usize, "candidate")),
-            (MatchRule::AnyWord, _) => "search other columns with --text-column".to_owned(),
-            (MatchRule::Plural, _) => "try --rule any-word, or other columns with --text-column".to_owned(),
-            _ => "try --rule plural or any-word, or other columns with --text-column".to_owned(),
+            (_, Some(n)) if n > 0 => {
+                words![rule("plural"), format!(" would find {}", counted(n as usize, "candidate"))]
+            }
+            (MatchRule::AnyWord, _) => words!["search other columns with ", option("text_column")],
+            (MatchRule::Plural, _) => {
+                words!["try ", rule("any-word"), ", or other columns with ", option("text_column")]
+            }
+            _ => {
+                words!["try ", rule("plural"), " or any-word, or other columns with ", option("text_column")]
+            }
         };
         let columns = source.text_columns().join(", ");
         let message = format!(
@@ -210,9 +227,9 @@ impl Match {
         Error::input(message, hint)
     }
 
-    /// What made the file, kept inside it.
+    /// The metadata of the output: version, classes and rule.
     fn provenance(&self) -> Vec<(String, String)> {
-        // Not where it lies: shards are searched on many machines.
+        // Without the folder, which may differ: shards are searched on many machines.
         let classes = self.classes.file_name().unwrap_or_default().to_string_lossy();
         vec![
             ("labelsieve.version".into(), env!("CARGO_PKG_VERSION").into()),
@@ -222,10 +239,10 @@ impl Match {
     }
 }
 
-impl Matched {
-    fn new(statistics: CandidateStatistics, detail: MatchDetail, part: Option<PartDone>) -> Matched {
+impl MatchResult {
+    fn new(statistics: CandidateStatistics, detail: MatchDetail, part: Option<PartDone>) -> MatchResult {
         let MatchDetail { n_rows, n_malformed, n_damaged_files, n_leaks } = detail;
-        Matched { statistics, n_rows, n_malformed, n_damaged_files, n_leaks, photos: None, part }
+        MatchResult { statistics, n_rows, n_malformed, n_damaged_files, n_leaks, photos: None, part }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The candidates of one shard of the texts: a part of a run that many machines share.
+//! Parts of a run: the candidates of one shard of the texts.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -6,59 +6,64 @@ use std::path::Path;
 
 use labelsieve_files::work::digest::Digest;
 use labelsieve_files::work::parts::{MatchDetail, PartDone, find_complete};
-use labelsieve_files::work::{Error, Result};
+use labelsieve_files::work::{Error, Result, option, words};
 use labelsieve_files::{DataError, Part, PartOf, Shard, is_stream};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::search::Found;
-use super::{LeakCheck, Match, Matched, write_json};
+use super::search::SearchResult;
+use super::{LeakCheck, Match, MatchResult, write_json};
 use crate::names::{CandidateStatistics, ClassList};
 use crate::text::TextSource;
 
-/// What a part says beyond its rows.
+/// The description of a part of the candidates.
 #[derive(Serialize, Deserialize)]
 struct Detail {
     #[serde(flatten)]
     read: MatchDetail,
-    /// For each class in file order.
+    /// The number of candidates of each class, in file order.
     n_candidates: Vec<u64>,
 }
 
-/// What the outputs of a shard are parts of.
+/// The descriptions of the outputs of a shard.
 pub(super) struct Parts {
     pub(super) candidates: Part,
     downloads: Option<Part>,
 }
 
 impl Parts {
-    /// Writes into the files what they are parts of, now that all rows are known.
-    pub(super) fn describe(&self, found: &mut Found) -> Result<()> {
+    /// Adds the descriptions to the files, after the last row.
+    pub(super) fn describe(&self, found: &mut SearchResult) -> Result<()> {
         let n_candidates = found.counts.clone();
         let detail = serde_json::to_value(Detail { read: found.detail(), n_candidates })?;
-        found.writer.add_metadata(Part { detail, ..self.candidates.clone() }.metadata());
+        let (key, value) = Part { detail, ..self.candidates.clone() }.metadata();
+        found.writer.add_metadata(key, value);
         if let (Some(part), Some(list)) = (&self.downloads, &mut found.list) {
-            list.add_metadata(Part { detail: list.detail(), ..part.clone() }.metadata());
+            let (key, value) = Part { detail: list.detail(), ..part.clone() }.metadata();
+            list.add_metadata(key, value);
         }
         Ok(())
     }
 }
 
 impl Match {
-    /// A stream cannot be cut: each shard would have to read all of it.
+    /// Refuses streams, which cannot be cut: each shard would have to read all of it.
     pub(super) fn refuse_streams<P: AsRef<Path>>(&self, paths: impl Iterator<Item = P>) -> Result<()> {
         let mut paths = paths.filter(|path| self.shard.is_some() && is_stream(path));
         match paths.next() {
             None => Ok(()),
             Some(path) => Err(Error::input(
-                format!("--shard needs files, but `{}` is a stream", path.as_ref().display()),
-                "write it to a file first, which every shard then reads a part of",
+                words![
+                    option("shard"),
+                    format!(" needs files, but `{}` is a stream", path.as_ref().display())
+                ],
+                "write it to a file first, so that each shard can read its part",
             )),
         }
     }
 
-    /// What the outputs are parts of; their details come with their rows.
+    /// The descriptions of the outputs; details are added after the last row.
     pub(super) fn parts(&self, shard: Shard, classes: &ClassList, source: &TextSource) -> Result<Parts> {
         self.refuse_streams(source.paths().chain(self.leaks.iter().flat_map(LeakCheck::paths)))?;
         let run = self.run_digest(classes, source)?;
@@ -72,12 +77,12 @@ impl Match {
         Ok(Parts { candidates: part(PartOf::Match, run), downloads })
     }
 
-    /// What is known of the parts if they are there already, all of them.
+    /// The result of an earlier run, if it completed all outputs.
     pub(super) fn complete_parts(
         &self,
         parts: Option<&Parts>,
         classes: &ClassList,
-    ) -> Result<Option<Matched>> {
+    ) -> Result<Option<MatchResult>> {
         let Some(parts) = parts else { return Ok(None) };
         let Some(found) = find_complete(&parts.candidates, &self.output)? else { return Ok(None) };
         let photos = match (&parts.downloads, &self.download_list) {
@@ -98,10 +103,10 @@ impl Match {
             write_json(path, &statistics)?;
         }
         let part = Some(PartDone::new(&found, true));
-        Ok(Some(Matched { photos, ..Matched::new(statistics, read, part) }))
+        Ok(Some(MatchResult { photos, ..MatchResult::new(statistics, read, part) }))
     }
 
-    /// A digest of everything that decides the candidates of all shards, but for where files lie and when they were written.
+    /// A digest of everything that determines the candidates of all shards, independent of folders and times.
     fn run_digest(&self, classes: &ClassList, source: &TextSource) -> Result<String> {
         let mut digest = Digest::default().text("match").text(env!("CARGO_PKG_VERSION"));
         self.provenance().iter().for_each(|(_, value)| digest.add_text(value));
@@ -138,8 +143,8 @@ fn add_path(digest: &mut Digest, path: &Path) -> Result<()> {
     entries.iter().try_for_each(|entry| add_path(digest, &entry.path()))
 }
 
-/// Adds the size of a file and 16 samples of its contents, from the first to the last byte: texts of a terabyte are not read
-/// twice. A smaller file is read as a whole.
+/// Adds the size of a file and 16 samples of its contents, from the first to the last byte: terabytes of texts should not be
+/// read twice. A small file is read as a whole.
 fn add_contents(digest: &mut Digest, path: &Path) -> std::io::Result<()> {
     const N_SAMPLES: u64 = 16;
     const SAMPLE_BYTES: u64 = 1 << 16;

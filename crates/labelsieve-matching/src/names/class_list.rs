@@ -1,23 +1,23 @@
-//! The classes to look for and the names they go by.
+//! The classes to search for, and their names.
 
 use std::collections::HashSet;
 
 use super::error::{NamesError, Result};
 
-/// One class: what it is called in results, what it is called in text.
+/// A class: its id and display name in results, and its names in texts.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ClassEntry {
-    /// The key of the class in every file.
+    /// The id of the class in every file.
     pub id: String,
-    /// The name people read.
+    /// The name for people.
     pub display_name: String,
-    /// Names whose appearance in a text makes the example a candidate; the first ones win when several appear.
+    /// Names that make an example whose text contains one a candidate; of several, the first is reported.
     pub names: Vec<String>,
-    /// Names whose appearance makes the example no candidate, whatever else its text says.
+    /// Names that exclude an example whose text contains one.
     pub exclude: Vec<String>,
 }
 
-/// Classes in file order, each with its own id and at least one name. A class is known by its position here.
+/// Classes in file order, with distinct ids and at least one name each. The position of a class here is its index elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassList(Vec<ClassEntry>);
 

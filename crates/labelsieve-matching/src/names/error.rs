@@ -1,9 +1,9 @@
-//! Class names that cannot be searched for.
+//! Errors in lists of classes.
 
 /// A list of classes that cannot be searched for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NamesError {
-    /// A class that lacks something, or a name that is given twice.
+    /// A class without an id or a name, or a duplicate id.
     #[error("{place}: expected {expected}, found {found}")]
     Class {
         /// The class.
@@ -13,7 +13,7 @@ pub enum NamesError {
         /// The state of this one.
         found: &'static str,
     },
-    /// More names than one automaton holds.
+    /// More names than fit in one automaton.
     #[error("class names: expected few enough for one automaton, found {0}")]
     TooMany(String),
 }

@@ -1,4 +1,4 @@
-//! Words of any script: case folding, compatibility forms, and where one word ends.
+//! Words of any script: case folding, compatibility forms and word boundaries.
 
 use caseless::Caseless;
 use unicode_normalization::char::is_combining_mark;
@@ -8,8 +8,8 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 ///
 /// Equal words come out as equal bytes: NFKC, then full case folding, then NFKC again, as Unicode's `toNFKC_Casefold`.
 pub(super) fn push_words(out: &mut Vec<u8>, text: &str) {
-    // ASCII breaks never combine with what stands beside them, so each run between them folds on its own, and only
-    // the runs that need it pay for it.
+    // ASCII separators never combine with adjacent characters, so each run between them is folded on its own, and only runs
+    // that need it take the slow path.
     for run in text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric()) {
         if run.is_ascii() {
             out.extend(run.bytes().map(|byte| byte.to_ascii_lowercase()));
@@ -38,7 +38,7 @@ fn push_char(out: &mut Vec<u8>, c: char) {
         push_utf8(out, c);
     } else if is_combining_mark(c) {
         if !out.ends_with(b" ") {
-            push_utf8(out, c); // a mark without its letter says nothing
+            push_utf8(out, c); // a mark without its letter is dropped
         }
     } else if c.is_alphanumeric() {
         if ends_in_lone_character(out) {
@@ -63,12 +63,12 @@ fn end_word(out: &mut Vec<u8>) {
 /// Whether the word under construction is one of [`stands_alone`], perhaps with marks on it.
 fn ends_in_lone_character(out: &[u8]) -> bool {
     let word = out.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
-    // Only whole characters were written, so the word is valid; anything else would be no lone character either.
+    // Only whole characters were written, so the word is valid UTF-8.
     std::str::from_utf8(word).ok().and_then(|word| word.chars().next()).is_some_and(stands_alone)
 }
 
-/// Characters that are words of their own: scripts written without spaces, where a name may start and end at any
-/// character, and pictures.
+/// Characters that are words of their own: scripts without spaces, where a name may start and end at any character, and
+/// pictures.
 fn stands_alone(c: char) -> bool {
     matches!(c,
         '\u{0E01}'..='\u{0E30}' | '\u{0E32}'..='\u{0E33}' | '\u{0E40}'..='\u{0E46}'   // Thai
@@ -81,7 +81,7 @@ fn stands_alone(c: char) -> bool {
     )
 }
 
-/// Characters that change how a word looks, not which word it is: joiners, direction marks, variation selectors.
+/// Characters that change the appearance of a word only: joiners, direction marks, variation selectors.
 fn is_ignorable(c: char) -> bool {
     matches!(c,
         '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}'
@@ -90,7 +90,7 @@ fn is_ignorable(c: char) -> bool {
     )
 }
 
-/// NFKC would spell the sign out and glue it to the word it follows: `Lego™` is no `legotm`.
+/// NFKC would spell the sign out and append it to the preceding word: `Lego™` must not become `legotm`.
 fn keep_signs_apart(c: char) -> char {
     if matches!(c, '™' | '℠') { ' ' } else { c }
 }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_stay_on_their_letters_and_lone_ones_go() {
+    fn marks_stay_on_their_letters_and_lone_ones_are_dropped() {
         check("שָׁלוֹם", " ש\u{5b8}\u{5c1}לו\u{5b9}ם ");
         check("\u{301}cat", " cat ");
         check("قِطّة", " ق\u{650}ط\u{651}ة ");

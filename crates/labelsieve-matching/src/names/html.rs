@@ -1,8 +1,8 @@
-//! Text out of HTML fragments: people paste links and entities into descriptions.
+//! Removing HTML from texts: descriptions often contain links and entities.
 
-/// Writes `text` without its tags and with its entities decoded into `out`, replacing what was there.
+/// Writes `text` without tags and with entities decoded into `out`, replacing its contents.
 ///
-/// A tag leaves a space, since `one<br>two` are two words. Tags go first: an encoded `&lt;b&gt;` is text about a tag.
+/// A tag becomes a space, since `one<br>two` are two words. Tags are removed first: an encoded `&lt;b&gt;` is text about a tag.
 pub(super) fn strip(text: &str, out: &mut String) {
     out.clear();
     let mut rest = text;
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_angle_bracket_is_no_tag() {
+    fn a_lone_angle_bracket_is_not_a_tag() {
         check("<3 <", " 3  ");
         check("never <closed", "never  closed");
     }

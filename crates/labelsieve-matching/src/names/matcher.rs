@@ -1,4 +1,4 @@
-//! Every name of every class, found in one pass over a text.
+//! Finding every name of every class in one pass over a text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,16 @@ use super::error::{NamesError, Result};
 use super::words::{TextEncoding, WordBuffer};
 use super::{ClassList, MatchRule};
 
-/// One automaton over all names. Made once, shared by every thread; each thread searches with its own [`Searcher`].
+/// One automaton over all names, shared by all threads; each thread searches with its own [`Searcher`].
 pub struct Matcher {
     automaton: AhoCorasick,
-    /// For each pattern of the automaton, the names it stands for.
+    /// For each pattern of the automaton, the names that it represents.
     targets: Vec<Vec<Target>>,
     warnings: Vec<NameWarning>,
     compares: bool,
 }
 
-/// What the presence of a pattern means.
+/// A name that a pattern represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Target {
     class: usize,
@@ -31,7 +31,7 @@ enum Role {
     Names(usize),
 }
 
-/// Which rule looks for a pattern.
+/// The rules that search for a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
     Asked,
@@ -41,7 +41,7 @@ enum Reach {
 
 /// A class found in an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FoundClass {
+pub struct ClassMatch {
     /// Position in the [`ClassList`].
     pub class: usize,
     /// Position in the class's names: the earliest of those found in `column`.
@@ -50,26 +50,26 @@ pub struct FoundClass {
     pub column: usize,
 }
 
-/// What a matcher that compares two rules finds.
+/// A class found by a matcher that compares two rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ComparedClass {
-    /// By the rule that was asked for.
-    Asked(FoundClass),
-    /// By the wider rule, whether or not by the other too: position in the [`ClassList`].
+pub enum ComparedMatch {
+    /// By the requested rule.
+    Asked(ClassMatch),
+    /// By the wider rule, and perhaps by the other as well: position in the [`ClassList`].
     Wider(usize),
 }
 
-/// Something about the names that a person should know; no reason to stop.
+/// A warning about the names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameWarning {
     /// A text that contains the words becomes a candidate of several classes.
     Shared {
-        /// The words, as they are looked for.
+        /// The words.
         words: String,
         /// Positions of the classes, ascending.
         classes: Vec<usize>,
     },
-    /// The name has neither letters nor digits, so that nothing can contain it.
+    /// The name has neither letters nor digits, so it cannot occur in a text.
     Unsearchable {
         /// Position of its class.
         class: usize,
@@ -79,9 +79,10 @@ pub enum NameWarning {
 }
 
 impl Matcher {
-    /// Fails only when the names are too many for one automaton (billions of letters).
+    /// Builds the automaton. Fails only if there are too many names (billions of letters).
     pub fn new(classes: &ClassList, rule: MatchRule) -> Result<Matcher> {
-        let (mut targets, mut warnings) = (BTreeMap::new(), Vec::new());
+        let mut targets = BTreeMap::new();
+        let mut warnings = Vec::new();
         for_each_name(classes, |class, name, role| {
             let patterns = patterns_of(rule, role, name);
             if patterns.is_empty() {
@@ -94,13 +95,14 @@ impl Matcher {
         Matcher::build(targets, warnings)
     }
 
-    /// Finds what `rule` asks for, and says on the way what `wider` would find: one automaton for both, since going
-    /// through the text is what takes the time. Where the names are so many that this would cost speed,
-    /// [`compares`](Matcher::compares) is false.
+    /// A matcher for `rule` that also counts what `wider` would find: with one automaton for both, since the pass over the text
+    /// takes most of the time. If there are so many names that this would be slower, [`compares`](Matcher::compares) is false.
     pub fn comparing(classes: &ClassList, rule: MatchRule, wider: MatchRule) -> Result<Matcher> {
-        let (mut targets, mut warnings) = (BTreeMap::new(), Vec::new());
+        let mut targets = BTreeMap::new();
+        let mut warnings = Vec::new();
         for_each_name(classes, |class, name, role| {
-            let (asked, wider) = (patterns_of(rule, role, name), patterns_of(wider, role, name));
+            let asked = patterns_of(rule, role, name);
+            let wider = patterns_of(wider, role, name);
             if asked.is_empty() {
                 warnings.push(NameWarning::Unsearchable { class, name: name.clone() });
             }
@@ -123,18 +125,18 @@ impl Matcher {
         warnings.extend(targets.iter().filter_map(|(pattern, targets)| shared(pattern, targets)));
         let automaton = AhoCorasick::builder()
             .kind(Some(automaton_kind(&targets)))
-            .prefilter(false) // it would stop at the space that starts every word
+            .prefilter(false) // it would stop at every word, since all patterns start with a space
             .build(targets.keys());
         let automaton = automaton.map_err(|error| NamesError::TooMany(error.to_string()))?;
         Ok(Matcher { automaton, targets: targets.into_values().collect(), warnings, compares: false })
     }
 
-    /// Whether [`Searcher::take_compared`] says what a wider rule would find.
+    /// Whether [`Searcher::take_compared`] reports classes of a wider rule.
     pub fn compares(&self) -> bool {
         self.compares
     }
 
-    /// What is odd about the names: shared by several classes, or impossible to find.
+    /// Names that several classes share, or that cannot be found.
     pub fn warnings(&self) -> &[NameWarning] {
         &self.warnings
     }
@@ -163,12 +165,12 @@ fn add(targets: &mut BTreeMap<String, Vec<Target>>, pattern: String, target: Tar
     targets.entry(pattern).or_default().push(target);
 }
 
-/// A full transition table saves a seventh of the whole command's time over the compact automaton but takes up to 256
-/// bytes per letter of the names.
+/// A full transition table reduces the time of the whole command by a seventh compared with the compact automaton, but takes up
+/// to 256 bytes per letter of the names.
 fn automaton_kind(targets: &BTreeMap<String, Vec<Target>>) -> AhoCorasickKind {
-    const MOST_LETTERS: usize = 1 << 20;
+    const MAX_LETTERS: usize = 1 << 20;
     let n_letters: usize = targets.keys().map(String::len).sum();
-    if n_letters <= MOST_LETTERS { AhoCorasickKind::DFA } else { AhoCorasickKind::ContiguousNFA }
+    if n_letters <= MAX_LETTERS { AhoCorasickKind::DFA } else { AhoCorasickKind::ContiguousNFA }
 }
 
 fn shared(pattern: &str, targets: &[Target]) -> Option<NameWarning> {
@@ -178,32 +180,32 @@ fn shared(pattern: &str, targets: &[Target]) -> Option<NameWarning> {
     (classes.len() > 1).then(|| NameWarning::Shared { words: pattern.trim().to_string(), classes })
 }
 
-/// Looks at one example at a time: [`push`](Searcher::push) its texts, then [`take_found`](Searcher::take_found).
+/// Searches one example at a time: [`push`](Searcher::push) its texts, then [`take_found`](Searcher::take_found).
 pub struct Searcher<'a> {
     matcher: &'a Matcher,
     words: WordBuffer,
-    /// For each text pushed: its column and where its words end in `words`.
+    /// For each text: its column and the end of its words in `words`.
     text_ends: Vec<(usize, usize)>,
     hits: Vec<(Target, usize)>,
 }
 
 impl Searcher<'_> {
-    /// Adds a text of the current example. A column may hold several texts (tags): no name spans two of them.
+    /// Adds a text of the current example. A column may have several texts (tags); no match spans two of them.
     pub fn push(&mut self, column: usize, text: &str, encoding: TextEncoding) {
         self.words.push(text, encoding);
         self.text_ends.push((column, self.words.bytes().len()));
     }
 
     /// Calls `found` for every class of the current example, in class order, and starts the next example.
-    pub fn take_found(&mut self, mut found: impl FnMut(FoundClass)) {
+    pub fn take_found(&mut self, mut found: impl FnMut(ClassMatch)) {
         self.take_compared(|class| match class {
-            ComparedClass::Asked(class) => found(class),
-            ComparedClass::Wider(_) => {}
+            ComparedMatch::Asked(class) => found(class),
+            ComparedMatch::Wider(_) => {}
         });
     }
 
-    /// The same with the classes that the wider rule of [`Matcher::comparing`] finds in the example.
-    pub fn take_compared(&mut self, mut found: impl FnMut(ComparedClass)) {
+    /// As [`Searcher::take_found`], including classes of the wider rule of [`Matcher::comparing`].
+    pub fn take_compared(&mut self, mut found: impl FnMut(ComparedMatch)) {
         self.collect_hits();
         self.forget();
         // For each class the exclusion or, failing that, the hit in the first column comes first.
@@ -215,20 +217,20 @@ impl Searcher<'_> {
             let first = |not: Reach| {
                 let (target, column) = hits.iter().find(|(target, _)| target.reach != not)?;
                 match target.role {
-                    Role::Names(name) => Some(FoundClass { class: target.class, name, column: *column }),
+                    Role::Names(name) => Some(ClassMatch { class: target.class, name, column: *column }),
                     Role::Excludes => None,
                 }
             };
             if let Some(class) = first(Reach::Wider) {
-                found(ComparedClass::Asked(class));
+                found(ComparedMatch::Asked(class));
             }
-            if let Some(FoundClass { class, .. }) = first(Reach::Asked) {
-                found(ComparedClass::Wider(class));
+            if let Some(ClassMatch { class, .. }) = first(Reach::Asked) {
+                found(ComparedMatch::Wider(class));
             }
         }
     }
 
-    /// Drops the texts pushed so far: the example turned out to be unreadable.
+    /// Drops the texts of the current example, which turned out to be unreadable.
     pub fn forget(&mut self) {
         self.words.clear();
         self.text_ends.clear();

@@ -1,7 +1,7 @@
 //! English singular and plural forms of a word.
 //!
-//! The forms are made from the names, where there are few words and each is a noun; the texts stay as they are. Forms
-//! that no one writes (`dresse` for `dresses`) cost an entry in the automaton and never match.
+//! The forms are made of the names, which have few words, most of them nouns; texts are not changed. Wrong forms (`dresse` for
+//! `dresses`) cost an entry in the automaton and never match.
 
 /// Nouns that do not follow the rules, singular first.
 const IRREGULAR: [(&str, &str); 24] = [
@@ -56,7 +56,7 @@ pub(super) fn forms(word: &str) -> Vec<String> {
     forms
 }
 
-/// Whether a word only holds others together, so that finding it says nothing about what a photo shows.
+/// Whether a word only connects others, so that it does not describe a photo.
 pub(super) fn is_function_word(word: &str) -> bool {
     const FUNCTION_WORDS: [&str; 24] = [
         "a", "an", "and", "as", "at", "by", "de", "for", "from", "in", "into", "la", "le", "of", "off", "on",

@@ -1,4 +1,4 @@
-//! When a text contains a name.
+//! The rules for when a text contains a name.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use super::plural::{forms, is_function_word};
 use super::words::words_of;
 
-/// When a text contains a name.
+/// A rule for when a text contains a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -59,11 +59,11 @@ fn whole_words(words: &str) -> String {
     format!(" {words} ")
 }
 
-/// Every combination of the words' forms. Long names are sayings rather than nouns: only their last word inflects,
-/// which also bounds the number of patterns.
+/// Every combination of the words' forms. Long names are phrases rather than nouns: only their last word is inflected, which
+/// also bounds the number of patterns.
 fn inflected_phrases(words: &[&str]) -> BTreeSet<String> {
-    const MOST_INFLECTED_WORDS: usize = 4;
-    let n_fixed = if words.len() > MOST_INFLECTED_WORDS { words.len() - 1 } else { 0 };
+    const MAX_INFLECTED_WORDS: usize = 4;
+    let n_fixed = if words.len() > MAX_INFLECTED_WORDS { words.len() - 1 } else { 0 };
     let mut phrases = vec![String::new()];
     for (position, word) in words.iter().enumerate() {
         let forms = if position < n_fixed { vec![word.to_string()] } else { forms(word) };
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_spells_out_what_it_looks_for() {
+    fn each_rule_has_its_own_patterns() {
         check(MatchRule::Phrase, "Church_building", &[" church building "]);
         check(MatchRule::Plural, "wild cat", &[" wild cat ", " wild cats ", " wilds cat ", " wilds cats "]);
         check(MatchRule::AnyWord, "bird of prey", &[" bird ", " birds ", " prey ", " preys "]);
@@ -98,14 +98,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_letters_gives_nothing_to_look_for() {
+    fn a_name_without_letters_has_no_patterns() {
         for rule in [MatchRule::Phrase, MatchRule::Plural, MatchRule::AnyWord, MatchRule::Substring] {
             check(rule, " ?! ", &[]);
         }
     }
 
     #[test]
-    fn a_name_of_function_words_is_still_looked_for() {
+    fn a_name_of_function_words_is_still_searched_for() {
         check(MatchRule::AnyWord, "The And", &[" and ", " the "]);
     }
 

@@ -1,4 +1,4 @@
-//! How many candidates each class got: the paper's figure of noisy data statistics.
+//! The number of candidates of each class: the paper's figure of noisy data statistics.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use labelsieve::evaluation::SizeGroup;
 
 use super::{ClassEntry, ClassList};
 
-/// The sizes of all candidate sets.
+/// The numbers of candidates of all classes.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CandidateStatistics {
     /// All classes, most candidates first, ties in class order: panel (a) of the figure.
     pub classes: Vec<ClassCount>,
     /// Classes grouped by their number of candidates on a logarithmic scale: panel (b). The first group has none.
     pub groups: Vec<SizeGroup>,
-    /// Pairs of an example and a class.
+    /// The number of pairs of an example and a class.
     pub n_candidates: u64,
-    /// How many there would be if names were looked for in the singular and the plural, where that was counted.
+    /// The number of candidates by the rule `plural`, if it was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_candidates_plural: Option<u64>,
 }
@@ -27,9 +27,9 @@ pub struct ClassCount {
     pub id: String,
     /// Its name for people.
     pub display_name: String,
-    /// How many examples it got.
+    /// The number of its candidates.
     pub n_candidates: u64,
-    /// How many it would get if its names were looked for in the singular and the plural.
+    /// The number of its candidates by the rule `plural`, if it was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_candidates_plural: Option<u64>,
 }
@@ -40,7 +40,7 @@ impl CandidateStatistics {
         CandidateStatistics::compared(classes, counts, None)
     }
 
-    /// The same with the numbers of candidates that [`MatchRule::Plural`](super::MatchRule::Plural) would find.
+    /// As [`CandidateStatistics::new`], with the numbers of candidates by [`MatchRule::Plural`](super::MatchRule::Plural).
     pub fn compared(classes: &ClassList, counts: &[u64], plural: Option<&[u64]>) -> CandidateStatistics {
         let class_count = |(position, class): (usize, &ClassEntry)| ClassCount {
             id: class.id.clone(),
@@ -58,7 +58,7 @@ impl CandidateStatistics {
         }
     }
 
-    /// The classes that no text names.
+    /// The classes without candidates.
     pub fn without_candidates(&self) -> &[ClassCount] {
         &self.classes[self.classes.partition_point(|class| class.n_candidates > 0)..]
     }
@@ -70,7 +70,7 @@ impl fmt::Display for CandidateStatistics {
         let n_classes = self.classes.len();
         writeln!(f, "{} candidates for {n_classes} classes; bars are logarithmic", self.n_candidates)?;
         if let Some(n_plural) = self.n_candidates_plural {
-            writeln!(f, "--rule plural would find {n_plural}{}", change(self.n_candidates, n_plural))?;
+            writeln!(f, "the rule `plural` would find {n_plural}{}", change(self.n_candidates, n_plural))?;
         }
         let largest = log_size(self.classes.first().map_or(0, |class| class.n_candidates));
         for rank in spread(n_classes) {
@@ -81,7 +81,8 @@ impl fmt::Display for CandidateStatistics {
         writeln!(f, "\nclasses by number of candidates")?;
         let most = self.groups.iter().map(|group| group.n_classes).max().unwrap_or(0).max(1);
         for group in &self.groups {
-            let (range, n_classes) = (group.range(), group.n_classes);
+            let range = group.range();
+            let n_classes = group.n_classes;
             writeln!(f, "{range:>21}  {n_classes:>6}  {}", bar(n_classes as f64 / most as f64))?;
         }
         let none = self.without_candidates();
@@ -94,7 +95,7 @@ impl fmt::Display for CandidateStatistics {
     }
 }
 
-/// ` (+120 %)`, where there is something to compare with.
+/// The relative change, e.g. ` (+120 %)`; empty for a change from 0.
 fn change(from: u64, to: u64) -> String {
     match from {
         0 => String::new(),
@@ -104,8 +105,8 @@ fn change(from: u64, to: u64) -> String {
 
 /// At most 20 ranks, evenly spread, with the first and the last among them.
 fn spread(n_classes: usize) -> impl Iterator<Item = usize> {
-    const MOST_LINES: usize = 20;
-    let n_lines = n_classes.min(MOST_LINES);
+    const MAX_LINES: usize = 20;
+    let n_lines = n_classes.min(MAX_LINES);
     (0..n_lines).map(move |line| if n_lines < 2 { 0 } else { line * (n_classes - 1) / (n_lines - 1) })
 }
 
@@ -169,7 +170,7 @@ without candidates: class 2
     }
 
     #[test]
-    fn what_the_plural_would_find_is_said_in_the_text_and_in_json() {
+    fn counts_of_the_plural_are_in_the_text_and_in_json() {
         let class = |id: &str| ClassEntry {
             id: id.into(),
             display_name: id.into(),
@@ -179,7 +180,7 @@ without candidates: class 2
         let classes = ClassList::new(vec![class("a"), class("b")]).unwrap();
         let statistics = CandidateStatistics::compared(&classes, &[0, 10], Some(&[2, 20]));
         let text = statistics.to_string();
-        assert!(text.contains("\n--rule plural would find 22 (+120 %)\n"), "{text}");
+        assert!(text.contains("\nthe rule `plural` would find 22 (+120 %)\n"), "{text}");
         let json = serde_json::to_value(&statistics).unwrap();
         assert_eq!(json["n_candidates_plural"], 22);
         assert_eq!(json["classes"][1]["n_candidates_plural"], 2);

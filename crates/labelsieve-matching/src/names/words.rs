@@ -1,25 +1,24 @@
 //! Text as a sequence of comparable words.
 //!
-//! Names and texts go through the same door, so that two spellings meet when they are the same words: case is folded,
-//! compatibility forms are unified (NFKC), HTML is removed, and everything that is neither letter nor digit
-//! separates words. The result is one byte string, ` golden retriever `, with a space before and after every word:
+//! Names and texts are normalised in the same way, so that spellings of the same words become equal: case is folded,
+//! compatibility forms are unified (NFKC), HTML is removed, and everything that is neither letter nor digit separates words. The result is one byte string, ` golden retriever `, with a space before and after every word:
 //! "contains the whole words of a name" is then plain substring search for the name's own byte string.
 
 use std::borrow::Cow;
 
 use super::{folding, html};
 
-/// How a text was written into its file.
+/// The encoding of texts in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextEncoding {
-    /// As it reads.
+    /// Plain text.
     Plain,
     /// As in a URL: `%C3%A9` for `é` and `+` for a space (YFCC100M).
     Percent,
 }
 
 impl TextEncoding {
-    /// The text as it reads.
+    /// Decodes a text.
     pub fn decode(self, text: &str) -> Cow<'_, str> {
         match self {
             TextEncoding::Plain => Cow::Borrowed(text),
@@ -28,10 +27,10 @@ impl TextEncoding {
     }
 }
 
-/// Ends one text inside a [`WordBuffer`]. No name contains it, so no match runs from one text into the next.
+/// Separates texts in a [`WordBuffer`]. Names do not contain it, so no match spans two texts.
 const TEXT_END: u8 = b'\n';
 
-/// The words of one or more texts, ready to be searched; keeps its memory between uses.
+/// The words of one or more texts, ready to be searched. Its memory is reused.
 #[derive(Default)]
 pub(super) struct WordBuffer {
     bytes: Vec<u8>,
@@ -70,7 +69,7 @@ pub(super) fn words_of(name: &str) -> String {
     String::from_utf8_lossy(buffer.bytes()).trim().to_string()
 }
 
-/// What an ASCII byte becomes: itself in lower case, a space, or [`COMPLEX`].
+/// Marks bytes that need the slow path. Other ASCII bytes map to themselves in lower case or to a space.
 const COMPLEX: u8 = 0;
 const PLAIN_TABLE: [u8; 256] = byte_table(TextEncoding::Plain);
 const PERCENT_TABLE: [u8; 256] = byte_table(TextEncoding::Percent);
@@ -90,7 +89,7 @@ const fn byte_table(encoding: TextEncoding) -> [u8; 256] {
     table
 }
 
-/// The fast path: ASCII without HTML. Gives up, leaving `out` as it was, at the first byte that needs more.
+/// The fast path: ASCII without HTML. At the first byte that needs more, it restores `out` and returns false.
 fn push_simple(out: &mut Vec<u8>, text: &[u8], encoding: TextEncoding) -> bool {
     let table = match encoding {
         TextEncoding::Plain => &PLAIN_TABLE,
@@ -101,7 +100,9 @@ fn push_simple(out: &mut Vec<u8>, text: &[u8], encoding: TextEncoding) -> bool {
     // Every byte is written and the length grows only when it is not a repeated space: no branch to mispredict
     // at the end of every word.
     let words = &mut out[start..];
-    let (mut n_written, mut last, mut position) = (0, b' ', 0);
+    let mut n_written = 0;
+    let mut last = b' ';
+    let mut position = 0;
     while position < text.len() {
         let mut byte = table[text[position] as usize];
         position += 1;
@@ -124,7 +125,7 @@ fn push_simple(out: &mut Vec<u8>, text: &[u8], encoding: TextEncoding) -> bool {
     true
 }
 
-/// The byte that `%41` at `position` stands for.
+/// Decodes an escape such as `%41` at `position`.
 fn escaped(text: &[u8], position: usize, encoding: TextEncoding) -> Option<u8> {
     let &[b'%', high, low] = text.get(position..position + 3)? else { return None };
     let digit = |byte: u8| (byte as char).to_digit(16);
@@ -134,7 +135,7 @@ fn escaped(text: &[u8], position: usize, encoding: TextEncoding) -> Option<u8> {
     }
 }
 
-/// Undoes URL encoding. A `%` that starts no escape stays; bytes that are no UTF-8 become U+FFFD, a word break.
+/// Undoes URL encoding. A `%` that does not start an escape stays; bytes that are not UTF-8 become U+FFFD, a word break.
 fn percent_decode(text: &str) -> String {
     let text = text.as_bytes();
     let mut bytes = Vec::with_capacity(text.len());

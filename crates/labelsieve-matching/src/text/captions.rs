@@ -1,4 +1,4 @@
-//! Captions: one text for each of a few wanted examples.
+//! Captions: one text for each of some wanted examples.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use super::layout::{ID_NAMES, column_names};
 use super::{KeptValues, OnBadRow, RowSink, TextColumns, TextSource, scan};
 use crate::names::TextEncoding;
 
-/// The usual names of a caption, the most descriptive first.
+/// The usual names of a caption column, the most descriptive first.
 pub const CAPTION_NAMES: [&str; 4] = ["caption", "title", "text", "description"];
 
-/// The first text of each example that `wanted` asks for: of the chosen columns in their order, else under the usual
-/// names. Unreadable rows and blank texts are skipped.
+/// The first text of each example for which `wanted` is true: from the chosen columns in their order, else from those with the
+/// usual names. Unreadable rows and blank texts are skipped.
 pub fn read_captions(
     inputs: &[PathBuf],
     columns: &TextColumns,
@@ -38,7 +38,7 @@ pub fn read_captions(
     Ok(captions)
 }
 
-/// Whether a table has the chosen columns; where none are chosen, a caption and an id under the usual names.
+/// Whether a table has the chosen columns, or else a caption and an id under the usual names.
 pub fn has_captions(table: &Path, columns: &TextColumns) -> Result<bool> {
     let names = column_names(table)?;
     let has = |name: &str| names.iter().any(|present| present == name);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wanted_example_gets_its_most_telling_text() {
+    fn each_wanted_example_gets_its_most_descriptive_text() {
         let text =
             "file_name,title,caption\na.jpg,IMG_1, an owl \nb.jpg,IMG_2,a cat\nc.jpg,IMG_3, \nd.jpg,,\n";
         let pair = |id: &str, text: &str| (id.to_owned(), text.to_owned());

@@ -1,4 +1,4 @@
-//! Values of Parquet columns of most types as texts.
+//! Formatting values of Parquet columns as text.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -11,7 +11,7 @@ use labelsieve_files::moment::{date_of, rfc3339_of};
 
 use super::parquet_rows::{for_each_text, is_textual};
 
-/// Whether [`cell_text`] knows the type.
+/// Whether [`cell_text`] supports the type.
 pub(super) fn has_text_form(kind: &DataType) -> bool {
     match kind {
         DataType::List(item) | DataType::LargeList(item) => has_text_form(item.data_type()),
@@ -20,8 +20,8 @@ pub(super) fn has_text_form(kind: &DataType) -> bool {
     }
 }
 
-/// The value in a row: text as it is, numbers in the shortest form that reads back exactly, dates and times as in RFC 3339, the
-/// items of a list with commas between them. None for null.
+/// The value of a row as text: numbers in the shortest form that reads back exactly, dates and times as in RFC 3339, items of a
+/// list separated by commas. `None` for null.
 pub(super) fn cell_text(array: &ArrayRef, row: usize) -> Option<String> {
     if array.is_null(row) {
         return None;

@@ -20,7 +20,7 @@ struct ClassFile {
     class: Vec<ClassRow>,
 }
 
-/// One class as it is written. A missing display name is the first name; missing names are the display name.
+/// A class in the file. The display name defaults to the first name, the names to the display name.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClassRow {
@@ -45,8 +45,8 @@ impl From<ClassRow> for ClassEntry {
     }
 }
 
-/// Reads `.toml`, `.csv` or, from `.txt`, a list of synsets. A pipe, or `-` for standard input, may hold any of them; a
-/// folder has one folder per class.
+/// Reads `.toml`, `.csv` or, from `.txt`, a list of synsets. A pipe, or `-` for standard input, may contain any of them; a
+/// folder has one subfolder per class.
 pub fn read_class_file(path: impl AsRef<Path>) -> Result<ClassList> {
     let path = path.as_ref();
     if path.is_dir() {
@@ -88,8 +88,7 @@ pub fn write_class_file(path: impl AsRef<Path>, classes: &ClassList) -> Result<(
     file.commit()
 }
 
-/// A class for every folder below, named as the folder is, in alphabetical order. Underscores and hyphens of a folder's name
-/// are spaces in texts.
+/// One class per subfolder, in alphabetical order. Underscores and hyphens in the name of a folder stand for spaces in texts.
 fn classes_of_folder(path: &Path) -> Result<Vec<ClassEntry>> {
     let mut classes = Vec::new();
     for entry in std::fs::read_dir(path).map_err(DataError::io("read", path))? {
@@ -101,7 +100,9 @@ fn classes_of_folder(path: &Path) -> Result<Vec<ClassEntry>> {
         if !id.starts_with('.') {
             let words: Vec<&str> = id.split(['_', '-', ' ']).filter(|word| !word.is_empty()).collect();
             let name = if words.is_empty() { id.to_owned() } else { words.join(" ") };
-            let (id, names, exclude) = (id.to_owned(), vec![name.clone()], Vec::new());
+            let id = id.to_owned();
+            let names = vec![name.clone()];
+            let exclude = Vec::new();
             classes.push(ClassEntry { id, display_name: name, names, exclude });
         }
     }
@@ -112,7 +113,7 @@ fn classes_of_folder(path: &Path) -> Result<Vec<ClassEntry>> {
     Ok(classes)
 }
 
-/// The format of a stream, which has no extension.
+/// Parses a stream, which has no extension, by its content.
 fn parse_by_content(path: &Path, text: &str) -> Result<Vec<ClassEntry>> {
     let is_data = |line: &&str| !line.is_empty() && !line.starts_with('#');
     let first = text.lines().map(str::trim).find(is_data).unwrap_or_default();
@@ -139,7 +140,8 @@ fn parse_toml(path: &Path, text: &str) -> Result<Vec<ClassEntry>> {
     Ok(file.class.into_iter().map(ClassEntry::from).collect())
 }
 
-/// A header `id,display_name,names,exclude`, of which only `id` is needed; several names in a cell are separated by `|`.
+/// Parses CSV with a header `id,display_name,names,exclude`, of which only `id` is required; names in a cell are separated by
+/// `|`.
 fn parse_csv(path: &Path, text: &str) -> Result<Vec<ClassEntry>> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let malformed = |error: csv::Error| {
@@ -171,7 +173,8 @@ fn parse_csv(path: &Path, text: &str) -> Result<Vec<ClassEntry>> {
             let names = cell(name).unwrap_or("").split('|').map(str::trim);
             names.filter(|name| !name.is_empty()).map(String::from).collect()
         };
-        let (id, display_name) = (cell("id").unwrap_or("").into(), cell("display_name").unwrap_or("").into());
+        let id = cell("id").unwrap_or("").into();
+        let display_name = cell("display_name").unwrap_or("").into();
         classes.push(ClassRow { id, display_name, names: list("names"), exclude: list("exclude") }.into());
     }
     Ok(classes)
@@ -208,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn toml_csv_and_synsets_say_the_same() {
+    fn toml_csv_and_synsets_give_the_same_classes() {
         let toml = r#"
             [[class]]
             id = "n1"
@@ -272,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_told_by_its_content() {
+    fn a_stream_is_parsed_by_its_content() {
         let check = |text: &str, expected: &[&str]| {
             let classes = parse_by_content(Path::new("-"), text).unwrap();
             let ids: Vec<&str> = classes.iter().map(|class| class.id.as_str()).collect();

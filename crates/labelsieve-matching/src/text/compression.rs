@@ -1,4 +1,4 @@
-//! Files as bytes, decompressed on the way when they are compressed.
+//! Reading files as bytes, with decompression.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -9,23 +9,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use labelsieve_files::storage::input::{Input, spool};
 use labelsieve_files::{DataError, ForeignEncoding, Result, Unread};
 
-/// An open text file or stream. Whether it is compressed is detected from its first bytes, not from its name.
+/// An open text file or stream. Compression is detected by the first bytes, not by the name.
 ///
-/// What was read to find out what the file is can be put back, so that a pipe is read only once.
+/// Bytes that were read to detect the format can be put back, so that a pipe is read only once.
 pub(super) struct TextInput {
     path: PathBuf,
     format: &'static str,
     decoded: Box<dyn Read + Send>,
     /// Decompressed bytes that come before those of `decoded`.
     head: Vec<u8>,
-    /// Nothing more will come out of `decoded`.
+    /// Whether `decoded` is exhausted.
     ended: bool,
-    /// Why it ended early, if it did.
+    /// The error that ended it early, if any.
     failure: Option<DataError>,
     n_decoded: u64,
     n_consumed: Arc<AtomicU64>,
     len: Option<u64>,
-    /// The bytes of a byte order mark, which are left out.
+    /// The size of the byte order mark, which is skipped.
     n_mark: u64,
 }
 
@@ -34,31 +34,31 @@ impl TextInput {
         TextInput::new(path, Input::open(path)?)
     }
 
-    /// A plain file from `offset` on.
+    /// A plain file, starting at `offset`.
     pub(super) fn open_at(path: &Path, offset: u64) -> Result<TextInput> {
         let mut file = File::open(path).map_err(DataError::io("open", path))?;
         file.seek(SeekFrom::Start(offset)).map_err(DataError::io("read", path))?;
         let n_read = Arc::new(AtomicU64::new(0));
-        let file = Counted { inner: file, n: n_read.clone() };
+        let file = CountingReader { inner: file, n: n_read.clone() };
         Ok(TextInput::decoding(path, PLAIN, Box::new(file), n_read, None))
     }
 
     fn new(path: &Path, input: Input) -> Result<TextInput> {
         let len = input.len();
         let n_read = Arc::new(AtomicU64::new(0));
-        let mut file = BufReader::with_capacity(1 << 20, Counted { inner: input, n: n_read.clone() });
+        let mut file = BufReader::with_capacity(1 << 20, CountingReader { inner: input, n: n_read.clone() });
         let start = file.fill_buf().map_err(DataError::io("read", path))?;
         let start: Vec<u8> = start.iter().copied().take(10).collect();
         let format = compression_of(&start);
         check_name(path, format, &start, len)?;
-        // Of plain text, what was read is what was used; a decoder leaves much of it in the buffer.
+        // For plain text the bytes read are those consumed; a decoder leaves many of them in the buffer.
         if format == PLAIN {
             let mut input = TextInput::decoding(path, format, Box::new(file), n_read, len);
             input.skip_byte_order_mark();
             return Ok(input);
         }
         let n_consumed = Arc::new(AtomicU64::new(0));
-        let file = Counted { inner: file, n: n_consumed.clone() };
+        let file = CountingReader { inner: file, n: n_consumed.clone() };
         let decoded: Box<dyn Read + Send> = match format {
             "gzip" => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
             "bzip2" => Box::new(bzip2::bufread::MultiBzDecoder::new(file)),
@@ -78,9 +78,18 @@ impl TextInput {
         n_consumed: Arc<AtomicU64>,
         len: Option<u64>,
     ) -> TextInput {
-        let path = path.to_path_buf();
-        let (head, ended, failure, n_decoded, n_mark) = (Vec::new(), false, None, 0, 0);
-        TextInput { path, format, decoded, head, ended, failure, n_decoded, n_consumed, len, n_mark }
+        TextInput {
+            path: path.to_path_buf(),
+            format,
+            decoded,
+            head: Vec::new(),
+            ended: false,
+            failure: None,
+            n_decoded: 0,
+            n_consumed,
+            len,
+            n_mark: 0,
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -92,23 +101,23 @@ impl TextInput {
         self.len
     }
 
-    /// Whether the file has to be read from its start.
+    /// Whether the file is compressed, so that it has to be read from its start.
     pub(super) fn is_compressed(&self) -> bool {
         self.format != PLAIN
     }
 
-    /// The size of the byte order mark that was left out.
+    /// The size of the byte order mark that was skipped.
     pub(super) fn n_mark(&self) -> u64 {
         self.n_mark
     }
 
-    /// Bytes taken from the file itself so far: how far along the work is.
+    /// The number of bytes of the file consumed so far, for progress.
     pub(super) fn n_consumed(&self) -> u64 {
         self.n_consumed.load(Ordering::Relaxed)
     }
 
-    /// Appends bytes to `block` until it holds `size` or no more come; returns whether no more come.
-    /// [`TextInput::take_failure`] then says why.
+    /// Appends bytes to `block` until it has `size` or the input ends; returns whether it has ended. If that was an error,
+    /// [`TextInput::take_failure`] returns it.
     pub(super) fn fill(&mut self, block: &mut Vec<u8>, size: usize) -> bool {
         block.append(&mut self.head);
         let start = block.len();
@@ -128,9 +137,10 @@ impl TextInput {
         self.ended
     }
 
-    /// Drops bytes up to the next line break and that; returns how many.
+    /// Skips bytes up to and including the next line break; returns their number.
     pub(super) fn skip_line(&mut self) -> u64 {
-        let (mut n_skipped, mut bytes) = (0, Vec::new());
+        let mut n_skipped = 0;
+        let mut bytes = Vec::new();
         loop {
             bytes.clear();
             let ended = self.fill(&mut bytes, SKIPPED_BYTES);
@@ -146,24 +156,24 @@ impl TextInput {
         }
     }
 
-    /// The damage or the system's error at which reading ended.
+    /// Takes the error at which reading ended.
     pub(super) fn take_failure(&mut self) -> Option<DataError> {
         self.failure.take()
     }
 
-    /// Undoes reading: `bytes` come again, and then the failure.
+    /// Undoes reading: `bytes` are read again, followed by the failure.
     pub(super) fn put_back(&mut self, bytes: Vec<u8>, failure: Option<DataError>) {
         self.head.splice(..0, bytes);
         self.failure = failure.or(self.failure.take());
     }
 
-    /// The whole input as a file with random access.
+    /// Copies the whole input to a file with random access.
     pub(super) fn into_file(self) -> Result<File> {
         spool(&self.path, &mut self.head.as_slice().chain(self.decoded))
     }
 
-    /// Whether the input, of which nothing has been read yet, starts with `magic`.
-    pub(super) fn starts_with(&self, magic: &[u8; LONGEST_MAGIC]) -> bool {
+    /// Whether the input starts with `magic`; only before anything is read.
+    pub(super) fn starts_with(&self, magic: &[u8; MAX_MAGIC_BYTES]) -> bool {
         self.head.starts_with(magic)
     }
 
@@ -180,7 +190,7 @@ impl TextInput {
     /// A byte order mark is not part of the first name or value.
     fn skip_byte_order_mark(&mut self) {
         let mut start = Vec::new();
-        self.fill(&mut start, LONGEST_MAGIC);
+        self.fill(&mut start, MAX_MAGIC_BYTES);
         if start.starts_with(b"\xef\xbb\xbf") {
             start.drain(..3);
             self.n_mark = 3;
@@ -192,7 +202,9 @@ impl TextInput {
         if self.format == PLAIN {
             return DataError::io("read", &self.path)(error);
         }
-        let (format, n_decoded, n_consumed) = (self.format, self.n_decoded, self.n_consumed());
+        let format = self.format;
+        let n_decoded = self.n_decoded;
+        let n_consumed = self.n_consumed();
         let (found, unread) = match (error.kind(), self.len) {
             (std::io::ErrorKind::UnexpectedEof, _) => ("the end of the file".to_string(), Unread::Rest),
             (_, None) => (error.to_string(), Unread::Rest),
@@ -205,10 +217,10 @@ impl TextInput {
 }
 
 const PLAIN: &str = "plain text";
-/// How much is read at a time in search of a line break.
+/// Bytes per read in search of a line break.
 const SKIPPED_BYTES: usize = 1 << 16;
-/// How many bytes identify a compression.
-const LONGEST_MAGIC: usize = 4;
+/// The number of bytes that identify a compression.
+const MAX_MAGIC_BYTES: usize = 4;
 
 fn compression_of(start: &[u8]) -> &'static str {
     match start {
@@ -222,7 +234,7 @@ fn compression_of(start: &[u8]) -> &'static str {
     }
 }
 
-/// Refuses plain data under the name of a compressed file: otherwise every line would be reported as malformed.
+/// Refuses plain data with the extension of a compressed file: otherwise every line would be reported as malformed.
 fn check_name(path: &Path, format: &'static str, start: &[u8], len: Option<u64>) -> Result<()> {
     let promised = match path.extension().and_then(|extension| extension.to_str()) {
         Some("gz") => "gzip",
@@ -240,13 +252,13 @@ fn check_name(path: &Path, format: &'static str, start: &[u8], len: Option<u64>)
     Err(DataError::Damaged { path: path.to_path_buf(), message, unread })
 }
 
-/// Counts the bytes that were taken from a reader.
-struct Counted<R> {
+/// Counts the bytes consumed from a reader.
+struct CountingReader<R> {
     inner: R,
     n: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let n = self.inner.read(buffer)?;
         self.n.fetch_add(n as u64, Ordering::Relaxed);
@@ -254,7 +266,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-impl<R: BufRead> BufRead for Counted<R> {
+impl<R: BufRead> BufRead for CountingReader<R> {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
         self.inner.fill_buf()
     }
@@ -293,13 +305,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
-        let (mut text, mut input) = (Vec::new(), TextInput::open(&path)?);
+        let mut text = Vec::new();
+        let mut input = TextInput::open(&path)?;
         input.fill(&mut text, 1 << 20);
         input.take_failure().map_or(Ok(text), Err)
     }
 
     #[test]
-    fn compression_is_told_from_the_bytes() {
+    fn compression_is_detected_by_the_bytes() {
         for bytes in [TEXT.to_vec(), gzip(), bzip2(), zstd()] {
             assert_eq!(read("captions", &bytes).unwrap(), TEXT);
         }
@@ -326,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_no_shorter_file() {
+    fn damage_is_distinguished_from_truncation() {
         for (name, mut bytes) in [("a.gz", gzip()), ("a.bz2", bzip2())] {
             let middle = bytes.len() / 2;
             bytes[middle] ^= 0x55;
@@ -336,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_promises_compression_must_keep_it() {
+    fn plain_data_with_the_extension_of_a_compressed_file_is_refused() {
         let error = read("a.gz", b"id,title\n").unwrap_err().to_string();
         assert!(
             error.contains("a.gz`: start of file: expected gzip data, found the bytes [69, 64"),
@@ -348,11 +361,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_back_comes_again_without_its_byte_order_mark() {
+    fn bytes_that_were_put_back_are_read_again_without_the_byte_order_mark() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv");
         std::fs::write(&path, "\u{feff}id,title\n").unwrap();
-        let (mut input, mut text) = (TextInput::open(&path).unwrap(), Vec::new());
+        let mut input = TextInput::open(&path).unwrap();
+        let mut text = Vec::new();
         assert!(!input.fill(&mut text, 4));
         assert_eq!(text, b"id,t");
         input.put_back(std::mem::take(&mut text), None);

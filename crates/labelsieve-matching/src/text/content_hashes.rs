@@ -1,4 +1,4 @@
-//! Digests of photo files, which img2dataset stores beside the captions.
+//! Digests of photo files, which img2dataset stores along with the captions.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use labelsieve_files::{DataError, Result};
 use super::folder::expand;
 use super::parquet_rows::{Batches, Columns, for_each_text, read_schema};
 
-/// The column that img2dataset and clip-retrieval keep them in.
+/// The column of img2dataset and clip-retrieval.
 const COLUMN: &str = "sha256";
 
-/// The digest of every row of a Parquet file, or of the metadata of a clip-retrieval folder; an empty text for a row
-/// without one. An empty list where there is no such column, as in every other kind of file.
+/// The digest of every row of a Parquet file or of the metadata of a clip-retrieval folder; empty for a row without one. Returns
+/// an empty list for files without the column and for other formats.
 pub fn read_content_hashes(path: impl AsRef<Path>) -> Result<Vec<String>> {
     let path = path.as_ref();
     if is_stream(path) {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_are_read_where_there_are_any() {
+    fn digests_are_read_if_the_column_exists() {
         let folder = tempfile::tempdir().unwrap();
         let [with, without] = ["a.parquet", "b.parquet"].map(|name| folder.path().join(name));
         write(&with, "sha256", &[Some("aa"), None]);

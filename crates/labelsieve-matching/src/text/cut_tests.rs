@@ -1,4 +1,4 @@
-//! All shards after another are all rows: of any files, cut into any number.
+//! The concatenated shards are all rows, for any files and any number of shards.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -17,9 +17,9 @@ use proptest::sample::select;
 use super::rows::tests::Notes;
 use super::{OnBadRow, Position, ScanSummary, TextColumns, TextSource, scan};
 
-/// What one run reads.
+/// The result of reading all files or shards.
 #[derive(Debug, Default, PartialEq)]
-struct Seen {
+struct ScanResult {
     rows: Vec<String>,
     n_rows: u64,
     n_skipped: u64,
@@ -30,14 +30,14 @@ struct Seen {
     first_bad: Vec<(PathBuf, u64, String)>,
 }
 
-/// Files with what their text is, without compression.
+/// Files with their uncompressed texts.
 struct Files {
     paths: Vec<PathBuf>,
     texts: HashMap<PathBuf, Vec<u8>>,
 }
 
 impl Files {
-    fn read(&self, shard: Option<Shard>) -> Result<Seen> {
+    fn read(&self, shard: Option<Shard>) -> Result<ScanResult> {
         let columns = TextColumns { texts: vec!["title".into()], ..TextColumns::default() };
         let source = TextSource::open(&self.paths, &columns)?;
         let source = match shard {
@@ -55,7 +55,7 @@ impl Files {
         Ok(self.seen(rows, summary))
     }
 
-    fn seen(&self, rows: Vec<String>, summary: ScanSummary) -> Seen {
+    fn seen(&self, rows: Vec<String>, summary: ScanSummary) -> ScanResult {
         let place = |path: &Path, position: Position| match position {
             Position::Byte(at) | Position::Row(at) => at,
             Position::Line(line) => {
@@ -64,7 +64,7 @@ impl Files {
             }
         };
         let bad = summary.first_bad.into_iter();
-        Seen {
+        ScanResult {
             rows,
             n_rows: summary.n_rows,
             n_skipped: summary.n_skipped,
@@ -75,9 +75,9 @@ impl Files {
         }
     }
 
-    /// All shards after another.
-    fn read_shards(&self, of: usize) -> Result<Seen> {
-        let mut all = Seen::default();
+    /// Reads all shards one after the other.
+    fn read_shards(&self, of: usize) -> Result<ScanResult> {
+        let mut all = ScanResult::default();
         for index in 0..of {
             let seen = self.read(Some(Shard { index, of }))?;
             all.rows.extend(seen.rows);

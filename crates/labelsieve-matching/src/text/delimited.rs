@@ -9,16 +9,16 @@ use super::line_blocks::{RowEnd, misclosed_quote};
 use super::rows::{BadRow, RowSink, Tally};
 use crate::names::TextEncoding;
 
-/// How fields are separated.
+/// The separator and quoting of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// Commas; a quoted field may hold commas and line breaks.
+    /// Commas; a quoted field may contain commas and line breaks.
     Csv,
     /// Tabs; quotes are ordinary characters, as in most files of this kind.
     Tsv,
 }
 
-/// What is read of each row.
+/// The fields to read of each row.
 #[derive(Clone, Debug)]
 pub(super) struct Fields {
     pub(super) dialect: Dialect,
@@ -29,7 +29,7 @@ pub(super) struct Fields {
     /// Positions of the texts.
     pub(super) texts: Vec<usize>,
     pub(super) encoding: TextEncoding,
-    /// Positions of the columns to keep, where there are such, and how they are written.
+    /// Positions and encodings of the columns to keep, if the file has them.
     pub(super) keep: Vec<Option<(usize, TextEncoding)>>,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn read_header(path: &Path, block: &[u8], dialect: Dialect) -> Result
     })
 }
 
-/// The size of the header that [`read_header`] found, with blank lines before it.
+/// The size of the header, including blank lines before it.
 pub(super) fn header_len(block: &[u8], dialect: Dialect) -> u64 {
     let mut reader = dialect.reader(block);
     match reader.read_byte_record(&mut ByteRecord::new()) {
@@ -89,7 +89,7 @@ pub(super) fn read_block(
         match reader.read_byte_record(&mut record) {
             Ok(true) => {}
             Ok(false) => return,
-            // Reading from memory into bytes cannot fail; should that change, the row is bad and the rest unreadable.
+            // Reading bytes from memory cannot fail; if that changes, the row is bad and the rest unreadable.
             Err(error) => return tally.add_bad(BadRow::new(0, "a row", error.to_string())),
         }
         n_read += 1;
@@ -98,8 +98,8 @@ pub(super) fn read_block(
         }
         let end = reader.position();
         let bytes = &block[start.byte() as usize..end.byte() as usize];
-        let raw = || Raw::new(bytes, start.line());
-        // The usual line break ends the row, or comes before it where the last one ended in `\r`; any other may be quoted.
+        let raw = || RawRow::new(bytes, start.line());
+        // A single line break ends the row, or precedes it if the last one ended in `\r`; any other may be quoted.
         let quoting = match end.line() - start.line() {
             0 => Ok(()),
             1 if bytes.ends_with(b"\n") || bytes.starts_with(b"\n") => Ok(()),
@@ -118,62 +118,66 @@ pub(super) fn read_block(
 }
 
 /// A row as it is in the file.
-struct Raw<'a> {
+struct RawRow<'a> {
     bytes: &'a [u8],
     /// Its first line, counted from the start of the block.
     line: u64,
     n_lines: u64,
 }
 
-impl<'a> Raw<'a> {
+impl<'a> RawRow<'a> {
     /// `bytes` may start with blank lines, which the reader skips, and end with a line break.
-    fn new(bytes: &'a [u8], line: u64) -> Raw<'a> {
+    fn new(bytes: &'a [u8], line: u64) -> RawRow<'a> {
         let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
         let n_breaks = bytes.iter().take_while(|byte| is_break(byte)).count();
         let (blank, bytes) = bytes.split_at(n_breaks);
         let bytes = bytes.trim_ascii_end();
         let lines = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count() as u64;
-        Raw { bytes, line: line + lines(blank), n_lines: lines(bytes) + 1 }
+        RawRow { bytes, line: line + lines(blank), n_lines: lines(bytes) + 1 }
     }
 }
 
-/// What is wrong with a row.
-enum Fault {
+/// The reason why a row is malformed.
+enum RowFault {
     Row { expected: String, found: String },
     Encoding,
 }
 
-impl Fault {
-    fn at(self, raw: &Raw<'_>) -> BadRow {
+impl RowFault {
+    fn at(self, raw: &RawRow<'_>) -> BadRow {
         match self {
-            Fault::Encoding => BadRow::in_other_encoding(raw.line, raw.bytes),
-            Fault::Row { expected, found } if raw.n_lines > 1 => {
+            RowFault::Encoding => BadRow::in_other_encoding(raw.line, raw.bytes),
+            RowFault::Row { expected, found } if raw.n_lines > 1 => {
                 let found = format!("{found}; a quoted field makes the row span {} lines", raw.n_lines);
                 BadRow::new(raw.line, expected, found)
             }
-            Fault::Row { expected, found } => BadRow::new(raw.line, expected, found),
+            RowFault::Row { expected, found } => BadRow::new(raw.line, expected, found),
         }
     }
 }
 
-/// A quoted field may hold line breaks, but one that ends in the middle of another field is a missing quote.
-fn check_quotes(raw: &Raw<'_>, dialect: Dialect) -> std::result::Result<(), Fault> {
+/// Refuses a row with a missing quote: a quoted field may contain line breaks, but must not end in the middle of another field.
+fn check_quotes(raw: &RawRow<'_>, dialect: Dialect) -> std::result::Result<(), RowFault> {
     if dialect == Dialect::Tsv || raw.n_lines == 1 || misclosed_quote(raw.bytes, b',').is_none() {
         return Ok(());
     }
     let found = "a quote in the middle of a later field".to_string();
-    Err(Fault::Row { expected: "a closing quote before a comma or a line end".to_string(), found })
+    Err(RowFault::Row { expected: "a closing quote before a comma or a line end".to_string(), found })
 }
 
-fn push_row(record: &ByteRecord, fields: &Fields, sink: &mut impl RowSink) -> std::result::Result<(), Fault> {
+fn push_row(
+    record: &ByteRecord,
+    fields: &Fields,
+    sink: &mut impl RowSink,
+) -> std::result::Result<(), RowFault> {
     if record.len() != fields.n_fields {
         let expected = format!("{} fields, as in the header", fields.n_fields);
-        return Err(Fault::Row { expected, found: record.len().to_string() });
+        return Err(RowFault::Row { expected, found: record.len().to_string() });
     }
-    let field = |position: usize| std::str::from_utf8(&record[position]).map_err(|_| Fault::Encoding);
+    let field = |position: usize| std::str::from_utf8(&record[position]).map_err(|_| RowFault::Encoding);
     let id = field(fields.id)?;
     if id.is_empty() {
-        return Err(Fault::Row { expected: "an id".to_string(), found: "an empty field".to_string() });
+        return Err(RowFault::Row { expected: "an id".to_string(), found: "an empty field".to_string() });
     }
     for (column, &position) in fields.texts.iter().enumerate() {
         sink.text(column, field(position)?, fields.encoding);
@@ -195,13 +199,14 @@ mod tests {
     fn read(dialect: Dialect, block: &[u8]) -> (Vec<String>, Tally) {
         let encoding = TextEncoding::Plain;
         let fields = Fields { dialect, n_fields: 3, id: 0, texts: vec![2, 1], encoding, keep: vec![] };
-        let (mut notes, mut tally) = (Notes::default(), Tally::default());
+        let mut notes = Notes::default();
+        let mut tally = Tally::default();
         read_block(block, 1, &fields, &mut notes, &mut tally);
         (notes.rows, tally)
     }
 
     #[test]
-    fn csv_fields_may_hold_commas_quotes_and_line_breaks() {
+    fn csv_fields_may_contain_commas_quotes_and_line_breaks() {
         let (rows, _) = read(Dialect::Csv, b"id,a,b\n7,\"x, \"\"y\"\"\nz\",w\r\n8,,\n");
         assert_eq!(rows, ["7: 0=w 1=x, \"y\"\nz", "8: 0= 1="]);
     }

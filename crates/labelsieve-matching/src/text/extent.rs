@@ -1,4 +1,4 @@
-//! The rows of a text file that begin within a range of its bytes.
+//! Reading the rows of a text file that begin within a range of bytes.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,37 +10,37 @@ use super::line_blocks::{LineBlocks, RowEnd, row_start};
 
 /// Cuts the rows that begin within a range of bytes into blocks.
 ///
-/// Where every line break ends a row, reading starts in the middle of the file. Where quotes may hide some, only the start of
-/// the file is known to be the start of a row: the rows before the range are walked through.
+/// If every line break ends a row, reading starts in the middle of the file. If line breaks may be quoted, only the start of the
+/// file is known to be the start of a row: the rows before the range are read and skipped.
 pub(super) struct ExtentBlocks {
     blocks: LineBlocks,
     row_end: RowEnd,
     extent: Range<u64>,
-    /// Where the next row begins.
+    /// The start of the next row.
     position: u64,
-    /// The rows of the range in a block that begins before it.
+    /// The rows within the range of a block that begins before it.
     pending: Option<Vec<u8>>,
-    progress: Progress,
+    state: ReadState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum ReadState {
     AtStart,
     AfterStart,
     /// Reading began in the middle of the file.
     Amid,
 }
 
-/// What a block is to its reader.
+/// The position of a block in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Passage {
-    /// Rows before the range; they count as lines.
+pub(super) enum BlockPosition {
+    /// Rows before the range, which only count as lines.
     Before,
     /// The first rows of the file, after a header if it has one.
     First,
     /// Other rows.
     Rows,
-    /// Rows of which the lines before are not counted, with the place of their first byte.
+    /// Rows after an unknown number of lines, with the offset of their first byte.
     At(u64),
 }
 
@@ -50,27 +50,28 @@ impl ExtentBlocks {
         ExtentBlocks::new(input, row_end, 0..u64::MAX)
     }
 
-    /// The rows of a plain file that begin in `extent`; the first ones belong to a range from 0.
+    /// The rows of a plain file that begin in `extent`. The first row, with the header, belongs to a range that starts at 0.
     pub(super) fn open(path: &Path, row_end: RowEnd, extent: Range<u64>) -> Result<ExtentBlocks> {
         if !seeks(row_end, &extent) {
             return Ok(ExtentBlocks::new(TextInput::open(path)?, row_end, extent));
         }
-        // A row begins after a line break; the one before the range may be that.
+        // A row begins after a line break, which may be the last byte before the range.
         let mut input = TextInput::open_at(path, extent.start - 1)?;
         let position = extent.start - 1 + input.skip_line();
         let mut blocks = ExtentBlocks::new(input, row_end, extent);
-        (blocks.position, blocks.progress) = (position, Progress::Amid);
+        blocks.position = position;
+        blocks.state = ReadState::Amid;
         Ok(blocks)
     }
 
     fn new(input: TextInput, row_end: RowEnd, extent: Range<u64>) -> ExtentBlocks {
         let position = input.n_mark();
         let blocks = LineBlocks::new(input, row_end);
-        ExtentBlocks { blocks, row_end, extent, position, pending: None, progress: Progress::AtStart }
+        ExtentBlocks { blocks, row_end, extent, position, pending: None, state: ReadState::AtStart }
     }
 
-    /// Fills `block` with the next rows; none when no more begin within the range.
-    pub(super) fn next(&mut self, block: &mut Vec<u8>) -> Result<Option<Passage>> {
+    /// Fills `block` with the next rows; `None` when no more begin within the range.
+    pub(super) fn next(&mut self, block: &mut Vec<u8>) -> Result<Option<BlockPosition>> {
         if self.position >= self.extent.end {
             return Ok(None);
         }
@@ -84,34 +85,34 @@ impl ExtentBlocks {
             let start = row_start(block, from_here(self.extent.start), self.row_end);
             self.pending = Some(block.split_off(start)).filter(|rows| !rows.is_empty());
             self.position += block.len() as u64;
-            self.progress = Progress::AfterStart;
-            return Ok(Some(Passage::Before));
+            self.state = ReadState::AfterStart;
+            return Ok(Some(BlockPosition::Before));
         }
-        let passage = match self.progress {
-            Progress::AtStart => Passage::First,
-            Progress::AfterStart => Passage::Rows,
-            Progress::Amid => Passage::At(self.position),
+        let position = match self.state {
+            ReadState::AtStart => BlockPosition::First,
+            ReadState::AfterStart => BlockPosition::Rows,
+            ReadState::Amid => BlockPosition::At(self.position),
         };
         block.truncate(row_start(block, from_here(self.extent.end), self.row_end));
         self.position += block.len() as u64;
-        if self.progress == Progress::AtStart {
-            self.progress = Progress::AfterStart;
+        if self.state == ReadState::AtStart {
+            self.state = ReadState::AfterStart;
         }
-        Ok(Some(passage))
+        Ok(Some(position))
     }
 
-    /// Bytes taken from the file so far, of [`n_to_read`].
+    /// The number of bytes consumed so far, of [`n_to_read`].
     pub(super) fn n_consumed(&self) -> u64 {
         self.blocks.n_consumed()
     }
 }
 
-/// How many bytes are read for the rows of a range.
+/// The number of bytes to read for the rows of a range.
 pub(super) fn n_to_read(row_end: RowEnd, extent: &Range<u64>) -> u64 {
     if seeks(row_end, extent) { extent.end - extent.start } else { extent.end }
 }
 
-/// Whether what is before a range need not be read.
+/// Whether the bytes before the range need not be read.
 fn seeks(row_end: RowEnd, extent: &Range<u64>) -> bool {
     row_end == RowEnd::Line && extent.start > 0
 }

@@ -1,36 +1,36 @@
-//! The files that one argument stands for: itself, a glob pattern's, or a folder's.
+//! Expanding inputs: a file, a glob pattern or a folder.
 
 use std::path::{Path, PathBuf};
 
 use labelsieve_files::{DataError, Result};
 
-/// The table beside the images of a folder, if there is one.
+/// The metadata table of a folder of images, if there is one.
 pub fn find_metadata(folder: &Path) -> Option<PathBuf> {
     let names = ["metadata.csv", "metadata.jsonl", "metadata.parquet"];
     names.iter().map(|name| folder.join(name)).find(|path| path.is_file())
 }
 
-/// A file of an argument.
-pub(super) struct Listed {
+/// A file of an input.
+pub(super) struct InputFile {
     pub(super) path: PathBuf,
-    /// The column of the id where the place of the file decides it.
+    /// The id column, if the kind of folder determines it.
     pub(super) id: Option<&'static str>,
 }
 
-/// The files that one argument stands for, with what is known about them.
-pub(super) fn list(input: &Path) -> Result<Vec<Listed>> {
+/// The files of an input, with their id columns if known.
+pub(super) fn list(input: &Path) -> Result<Vec<InputFile>> {
     if input.is_dir() {
         return files_in(input);
     }
-    Ok(expand_pattern(input)?.into_iter().map(|path| Listed { path, id: None }).collect())
+    Ok(expand_pattern(input)?.into_iter().map(|path| InputFile { path, id: None }).collect())
 }
 
-/// The files that one argument stands for.
+/// The files of an input.
 pub(super) fn expand(input: &Path) -> Result<Vec<PathBuf>> {
     Ok(list(input)?.into_iter().map(|file| file.path).collect())
 }
 
-/// The paths that a glob pattern stands for, in order; anything else stands for itself.
+/// The paths that match a glob pattern, in order; any other path is returned as it is.
 pub fn expand_pattern(input: &Path) -> Result<Vec<PathBuf>> {
     let pattern = input.to_str().filter(|text| text.contains(['*', '?', '[']) && !input.exists());
     let Some(pattern) = pattern else { return Ok(vec![input.to_path_buf()]) };
@@ -44,10 +44,10 @@ pub fn expand_pattern(input: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The Parquet files of clip-retrieval or img2dataset, numbered ones in the order of their numbers; or the table beside
-/// the images of an ImageFolder, where the id of an image is its `file_name`, as everywhere else.
-fn files_in(folder: &Path) -> Result<Vec<Listed>> {
-    let listed = |paths: Vec<PathBuf>| paths.into_iter().map(|path| Listed { path, id: None }).collect();
+/// The Parquet files of clip-retrieval or img2dataset, numbered ones in numeric order; or the metadata table of an ImageFolder,
+/// where the id of an image is its `file_name`.
+fn files_in(folder: &Path) -> Result<Vec<InputFile>> {
+    let listed = |paths: Vec<PathBuf>| paths.into_iter().map(|path| InputFile { path, id: None }).collect();
     let metadata = folder.join("metadata");
     if metadata.is_dir() {
         let tables = with_ending(&names_in(&metadata)?, "parquet");
@@ -57,12 +57,12 @@ fn files_in(folder: &Path) -> Result<Vec<Listed>> {
     }
     let files = names_in(folder)?;
     let tables = with_ending(&files, "parquet");
-    // The same question, asked in the same order, as for the images of a folder.
+    // The same decision, in the same order, as for the images of a folder.
     let is_metadata = |path: &PathBuf| path.file_stem().is_some_and(|stem| stem == "metadata");
     let has_shards =
         !with_ending(&files, "tar").is_empty() || (!tables.is_empty() && !tables.iter().any(is_metadata));
     if let Some(path) = find_metadata(folder).filter(|_| !has_shards) {
-        return Ok(vec![Listed { path, id: Some("file_name") }]);
+        return Ok(vec![InputFile { path, id: Some("file_name") }]);
     }
     if tables.is_empty() {
         let found = match files.first().and_then(|path| path.file_name()) {

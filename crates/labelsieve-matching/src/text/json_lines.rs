@@ -11,7 +11,7 @@ use super::keep::KeepName;
 use super::rows::{BadRow, RowSink, Tally, numbered_lines};
 use crate::names::TextEncoding;
 
-/// What is read of each object.
+/// The keys to read of each object.
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
     pub(super) id: String,
@@ -20,11 +20,11 @@ pub(super) struct Keys {
     pub(super) keep: Vec<Option<KeepName>>,
 }
 
-/// The keys that the first objects of a block have, in the order of their appearance. Broken lines have none.
+/// The keys of the first objects of a block, in order of appearance. Malformed lines are ignored.
 pub(super) fn read_keys(block: &[u8]) -> Vec<String> {
-    const MOST_LINES: usize = 100;
+    const MAX_LINES: usize = 100;
     let mut keys: Vec<String> = Vec::new();
-    for (_, line) in numbered_lines(block).take(MOST_LINES) {
+    for (_, line) in numbered_lines(block).take(MAX_LINES) {
         let object: serde_json::Map<String, serde_json::Value> =
             serde_json::from_slice(line).unwrap_or_default();
         for key in object.into_iter().map(|(key, _)| key) {
@@ -47,7 +47,7 @@ pub(super) fn read_block(block: &[u8], keys: &Keys, sink: &mut impl RowSink, tal
                 let object = OnceCell::new();
                 sink.end_row(&id, &|column| {
                     let KeepName { name, encoding } = keys.keep[column].as_ref()?;
-                    // Most rows are not asked for more, so the others are read once more.
+                    // Few rows are candidates, so only those are parsed a second time.
                     let object = object.get_or_init(|| {
                         serde_json::from_slice::<serde_json::Map<_, _>>(line).unwrap_or_default()
                     });
@@ -75,7 +75,7 @@ fn value_text(value: &serde_json::Value) -> Option<String> {
     }
 }
 
-/// serde was given a single line, so of its position only the column is of use.
+/// The message without the line number, since serde parses a single line.
 fn without_place(error: &serde_json::Error) -> String {
     error.to_string().replace(" at line 1 column ", " at byte ")
 }
@@ -188,7 +188,8 @@ mod tests {
             encoding: TextEncoding::Plain,
             keep: Vec::new(),
         };
-        let (mut notes, mut tally) = (Notes::default(), Tally::default());
+        let mut notes = Notes::default();
+        let mut tally = Tally::default();
         read_block(block, &keys, &mut notes, &mut tally);
         (notes.rows, tally)
     }
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_in_another_encoding_is_told_from_a_broken_one() {
+    fn a_line_in_another_encoding_is_distinguished_from_a_malformed_one() {
         let (rows, tally) = read(b"{\"id\": 1, \"title\": \"caf\xe9\"}\n");
         assert_eq!(rows, [""; 0]);
         assert_eq!(tally.first_bad[0].found, "what looks like ISO-8859-1");

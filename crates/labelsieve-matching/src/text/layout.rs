@@ -1,4 +1,4 @@
-//! How a file stores its rows, and which of its columns to read.
+//! Detecting the format of a file and choosing the columns to read.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::compression::TextInput;
 use super::delimited::{self, Dialect};
 use super::keep::{KeepColumn, KeepName};
 use super::line_blocks::{LineBlocks, RowEnd};
-use super::source::{Cuts, Kept, TextColumns, TextFormat};
+use super::source::{Cuts, FileHandle, TextColumns, TextFormat};
 use super::{cell_text, json_lines, parquet_rows, rows, yfcc};
 use crate::names::TextEncoding;
 
@@ -24,21 +24,21 @@ pub(super) enum Layout {
     Parquet(parquet_rows::Columns),
 }
 
-/// What is known about a file.
-pub(super) struct LaidOut {
+/// The result of inspecting a file.
+pub(super) struct FileLayout {
     pub(super) layout: Layout,
     /// The names of all columns.
     pub(super) names: Vec<String>,
     /// The names of the text columns.
     pub(super) texts: Vec<String>,
-    pub(super) kept: Kept,
+    pub(super) handle: FileHandle,
     /// The size of the file as stored; unknown for a stream.
     pub(super) n_bytes: Option<u64>,
     pub(super) cuts: Cuts,
 }
 
 impl Layout {
-    /// Where rows may end; none for Parquet, which has no lines.
+    /// Where rows may end; `None` for Parquet, which has no lines.
     pub(super) fn row_end(&self) -> Option<RowEnd> {
         match self {
             Layout::Parquet(_) => None,
@@ -51,46 +51,47 @@ impl Layout {
 pub(super) const ID_NAMES: [&str; 5] = ["id", "key", "uid", "image_path", "file_name"];
 const TEXT_NAMES: [&str; 6] = ["title", "description", "caption", "text", "tags", "user_tags"];
 
-/// Inspects a file. What is read of a stream on the way is kept with it.
-pub(super) fn lay_out(path: &Path, columns: &TextColumns, id_names: &[&str]) -> Result<LaidOut> {
-    let wanted = Wanted { path, columns, id_names };
+/// Inspects a file. Bytes read from a stream are put back.
+pub(super) fn lay_out(path: &Path, columns: &TextColumns, id_names: &[&str]) -> Result<FileLayout> {
+    let wanted = ColumnRequest { path, columns, id_names };
     let rows = FirstRows::open(path, columns)?;
-    let Chosen { layout, names, texts } = match &rows.format {
-        FoundFormat::Parquet(file) => {
+    let LayoutChoice { layout, names, texts } = match &rows.format {
+        DetectedFormat::Parquet(file) => {
             wanted.parquet(file.try_clone().map_err(DataError::io("read", path))?)?
         }
-        FoundFormat::Yfcc => wanted.yfcc()?,
-        FoundFormat::Delimited(dialect) => wanted.delimited(&rows.block, *dialect)?,
-        FoundFormat::JsonLines => wanted.json_lines(json_lines::read_keys(&rows.block))?,
+        DetectedFormat::Yfcc => wanted.yfcc()?,
+        DetectedFormat::Delimited(dialect) => wanted.delimited(&rows.block, *dialect)?,
+        DetectedFormat::JsonLines => wanted.json_lines(json_lines::read_keys(&rows.block))?,
     };
-    let (n_bytes, cuts) = (rows.n_bytes(), rows.cuts());
-    Ok(LaidOut { layout, names, texts, kept: rows.into_kept(), n_bytes, cuts })
+    let n_bytes = rows.n_bytes();
+    let cuts = rows.cuts();
+    Ok(FileLayout { layout, names, texts, handle: rows.into_handle(), n_bytes, cuts })
 }
 
-/// The columns of a table with names in it: CSV, TSV, JSON Lines (by its first lines) or Parquet.
+/// The column names of CSV, TSV, JSON Lines (from its first lines) or Parquet.
 pub fn column_names(path: &Path) -> Result<Vec<String>> {
     let rows = FirstRows::open(path, &TextColumns::default())?;
     match rows.format {
-        FoundFormat::Delimited(dialect) => delimited::read_header(path, &rows.block, dialect),
-        FoundFormat::JsonLines => Ok(json_lines::read_keys(&rows.block)),
-        FoundFormat::Yfcc => Ok(yfcc::TEXT_FIELDS.map(String::from).to_vec()),
-        FoundFormat::Parquet(file) => {
+        DetectedFormat::Delimited(dialect) => delimited::read_header(path, &rows.block, dialect),
+        DetectedFormat::JsonLines => Ok(json_lines::read_keys(&rows.block)),
+        DetectedFormat::Yfcc => Ok(yfcc::TEXT_FIELDS.map(String::from).to_vec()),
+        DetectedFormat::Parquet(file) => {
             let schema = parquet_rows::read_schema(path, file)?;
             Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
         }
     }
 }
 
-/// A file whose format is known and whose first rows have been read.
+/// A file with its detected format and its first rows.
 struct FirstRows {
-    format: FoundFormat,
+    format: DetectedFormat,
     block: Vec<u8>,
-    /// The input with these rows still in it; none for Parquet.
+    /// The input including these rows; `None` for Parquet.
     input: Option<TextInput>,
     is_stream: bool,
 }
 
-enum FoundFormat {
+enum DetectedFormat {
     Yfcc,
     Delimited(Dialect),
     JsonLines,
@@ -114,22 +115,22 @@ impl FirstRows {
         let (format, row_end) = match format {
             TextFormat::Parquet if is_stream => return Ok(FirstRows::parquet(input.into_file()?, is_stream)),
             TextFormat::Parquet => return Ok(FirstRows::parquet(open_seekable(path)?, is_stream)),
-            TextFormat::Yfcc => (FoundFormat::Yfcc, RowEnd::Line),
-            TextFormat::JsonLines => (FoundFormat::JsonLines, RowEnd::Line),
-            TextFormat::Csv => (FoundFormat::Delimited(Dialect::Csv), Dialect::Csv.row_end()),
-            TextFormat::Tsv => (FoundFormat::Delimited(Dialect::Tsv), Dialect::Tsv.row_end()),
+            TextFormat::Yfcc => (DetectedFormat::Yfcc, RowEnd::Line),
+            TextFormat::JsonLines => (DetectedFormat::JsonLines, RowEnd::Line),
+            TextFormat::Csv => (DetectedFormat::Delimited(Dialect::Csv), Dialect::Csv.row_end()),
+            TextFormat::Tsv => (DetectedFormat::Delimited(Dialect::Tsv), Dialect::Tsv.row_end()),
         };
         let (block, input) = LineBlocks::first_rows(input, row_end)?;
         Ok(FirstRows { format, block, input: Some(input), is_stream })
     }
 
     fn parquet(file: File, is_stream: bool) -> FirstRows {
-        FirstRows { format: FoundFormat::Parquet(file), block: Vec::new(), input: None, is_stream }
+        FirstRows { format: DetectedFormat::Parquet(file), block: Vec::new(), input: None, is_stream }
     }
 
     fn n_bytes(&self) -> Option<u64> {
         match (&self.format, &self.input) {
-            (FoundFormat::Parquet(file), _) => file.metadata().ok().map(|metadata| metadata.len()),
+            (DetectedFormat::Parquet(file), _) => file.metadata().ok().map(|metadata| metadata.len()),
             (_, input) => input.as_ref().and_then(TextInput::len),
         }
     }
@@ -140,7 +141,7 @@ impl FirstRows {
             Some(input) if self.is_stream || input.is_compressed() => Cuts::Nowhere,
             Some(input) => {
                 let n_header = match self.format {
-                    FoundFormat::Delimited(dialect) => delimited::header_len(&self.block, dialect),
+                    DetectedFormat::Delimited(dialect) => delimited::header_len(&self.block, dialect),
                     _ => 0,
                 };
                 Cuts::Lines { first_row: input.n_mark() + n_header }
@@ -148,17 +149,17 @@ impl FirstRows {
         }
     }
 
-    /// A file is opened again when it is read: there may be more files than can be open at once.
-    fn into_kept(self) -> Kept {
+    /// Files are opened again when they are read: there may be more of them than can be open at once.
+    fn into_handle(self) -> FileHandle {
         match (self.format, self.input) {
-            _ if !self.is_stream => Kept::OnDisk,
-            (FoundFormat::Parquet(file), _) => Kept::Copy(file),
-            (_, input) => Kept::Stream(Box::new(std::sync::Mutex::new(input))),
+            _ if !self.is_stream => FileHandle::OnDisk,
+            (DetectedFormat::Parquet(file), _) => FileHandle::Copy(file),
+            (_, input) => FileHandle::Stream(Box::new(std::sync::Mutex::new(input))),
         }
     }
 }
 
-/// By the extension, where it is known.
+/// The format by the extension, if it is known.
 fn by_name(path: &Path) -> Option<TextFormat> {
     match extension(path)?.as_str() {
         "csv" => Some(TextFormat::Csv),
@@ -168,14 +169,14 @@ fn by_name(path: &Path) -> Option<TextFormat> {
     }
 }
 
-/// The ending of a name in lower case, without that of a compression.
+/// The extension in lower case, without that of a compression.
 fn extension(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let name = [".gz", ".bz2", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
     name.rsplit_once('.').map(|(_, extension)| extension.to_string())
 }
 
-/// By the first bytes and the first line.
+/// The format by the first bytes and the first line.
 fn by_content(input: TextInput, columns: &TextColumns) -> Result<(TextFormat, TextInput)> {
     if input.starts_with(b"PAR1") {
         return Ok((TextFormat::Parquet, input));
@@ -208,34 +209,34 @@ fn by_content(input: TextInput, columns: &TextColumns) -> Result<(TextFormat, Te
     }
 }
 
-/// What is to be read of a file.
-struct Wanted<'a> {
+/// The requested columns of a file.
+struct ColumnRequest<'a> {
     path: &'a Path,
     columns: &'a TextColumns,
     id_names: &'a [&'a str],
 }
 
-/// What a file has of that.
-struct Chosen {
+/// The layout for the requested columns.
+struct LayoutChoice {
     layout: Layout,
     names: Vec<String>,
     texts: Vec<String>,
 }
 
-/// Its columns, by name.
-struct ChosenNames {
+/// The names of the chosen columns.
+struct ChosenColumns {
     id: String,
     texts: Vec<String>,
-    /// One for each column to keep.
+    /// One for each column to keep, if the file has it.
     keep: Vec<Option<KeepName>>,
 }
 
-impl Wanted<'_> {
+impl ColumnRequest<'_> {
     fn encoding(&self) -> TextEncoding {
         self.columns.encoding.unwrap_or(TextEncoding::Plain)
     }
 
-    fn yfcc(&self) -> Result<Chosen> {
+    fn yfcc(&self) -> Result<LayoutChoice> {
         if let Some(id) = self.columns.id.as_ref().filter(|&id| id != "id" && id != "photo_id") {
             return Err(self.unknown(ColumnRole::Id, id, &["photo_id".to_string()]));
         }
@@ -253,16 +254,16 @@ impl Wanted<'_> {
             texts: texts.iter().map(position).collect::<Result<_>>()?,
             keep: self.columns.keep.iter().map(field).collect(),
         };
-        Ok(Chosen { layout: Layout::Yfcc(fields), names, texts })
+        Ok(LayoutChoice { layout: Layout::Yfcc(fields), names, texts })
     }
 
-    fn json_lines(&self, names: Vec<String>) -> Result<Chosen> {
-        let ChosenNames { id, texts, keep } = self.choose(&names)?;
+    fn json_lines(&self, names: Vec<String>) -> Result<LayoutChoice> {
+        let ChosenColumns { id, texts, keep } = self.choose(&names)?;
         let keys = json_lines::Keys { id, texts: texts.clone(), encoding: self.encoding(), keep };
-        Ok(Chosen { layout: Layout::JsonLines(keys), names, texts })
+        Ok(LayoutChoice { layout: Layout::JsonLines(keys), names, texts })
     }
 
-    fn delimited(&self, block: &[u8], dialect: Dialect) -> Result<Chosen> {
+    fn delimited(&self, block: &[u8], dialect: Dialect) -> Result<LayoutChoice> {
         let header = delimited::read_header(self.path, block, dialect)?;
         let chosen = self.choose(&header)?;
         let positions = |names: &[String]| -> Vec<usize> {
@@ -278,10 +279,10 @@ impl Wanted<'_> {
             encoding: self.encoding(),
             keep: chosen.keep.iter().map(|keep| position(keep.as_ref()?)).collect(),
         };
-        Ok(Chosen { layout: Layout::Delimited(fields), texts: chosen.texts, names: header })
+        Ok(LayoutChoice { layout: Layout::Delimited(fields), texts: chosen.texts, names: header })
     }
 
-    fn parquet(&self, file: File) -> Result<Chosen> {
+    fn parquet(&self, file: File) -> Result<LayoutChoice> {
         let path = self.path;
         let schema = parquet_rows::read_schema(path, file)?;
         let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
@@ -292,7 +293,8 @@ impl Wanted<'_> {
             match field.filter(|field| !fits(field.data_type())) {
                 None => Ok(()),
                 Some(field) => {
-                    let (place, found) = (format!("column `{name}`"), field.data_type().to_string());
+                    let place = format!("column `{name}`");
+                    let found = field.data_type().to_string();
                     Err(DataError::malformed(path, place, expected, found))
                 }
             }
@@ -310,11 +312,11 @@ impl Wanted<'_> {
             encoding: self.encoding(),
             keep: chosen.keep,
         };
-        Ok(Chosen { layout: Layout::Parquet(columns), texts: chosen.texts, names })
+        Ok(LayoutChoice { layout: Layout::Parquet(columns), texts: chosen.texts, names })
     }
 
-    /// The asked-for columns, or the usual ones among those that exist.
-    fn choose(&self, names: &[String]) -> Result<ChosenNames> {
+    /// Chooses the requested columns, or else those with the usual names.
+    fn choose(&self, names: &[String]) -> Result<ChosenColumns> {
         let has = |name: &str| names.iter().any(|present| present == name);
         if let Some(name) = self.columns.texts.iter().find(|name| !has(name)) {
             return Err(self.unknown(ColumnRole::Text, name, names));
@@ -338,10 +340,10 @@ impl Wanted<'_> {
             Some(KeepName { name, encoding })
         };
         let keep = self.columns.keep.iter().map(keep).collect();
-        Ok(ChosenNames { id, texts, keep })
+        Ok(ChosenColumns { id, texts, keep })
     }
 
-    /// The error for a column that was asked for by a name that is not there.
+    /// The error for a requested column that does not exist.
     fn unknown(&self, role: ColumnRole, asked: &str, columns: &[String]) -> DataError {
         DataError::MissingColumn {
             path: self.path.to_path_buf(),
@@ -352,7 +354,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// The error for a file that has none of the usual columns.
+    /// The error for a file without any of the usual columns.
     fn missing(&self, role: ColumnRole, usual: &[&str], columns: &[String]) -> DataError {
         let what = if role == ColumnRole::Id { "an id" } else { "a text" };
         DataError::MissingColumn {

@@ -1,4 +1,4 @@
-//! A stream of bytes cut into blocks of whole rows, so that blocks can be read in parallel.
+//! Cutting a stream of bytes into blocks of complete rows, so that blocks can be parsed in parallel.
 
 use labelsieve_files::{DataError, Result};
 
@@ -16,7 +16,7 @@ pub(super) enum RowEnd {
     },
 }
 
-/// Reads whole rows, about `BLOCK_BYTES` at a time.
+/// Reads complete rows, about `BLOCK_BYTES` at a time.
 pub(super) struct LineBlocks {
     input: TextInput,
     row_end: RowEnd,
@@ -25,19 +25,20 @@ pub(super) struct LineBlocks {
     failure: Option<DataError>,
 }
 
-/// Large enough to make handing over cheap, small enough for many to be in flight.
+/// Large enough to make passing blocks between threads cheap, small enough to have many at a time.
 const BLOCK_BYTES: usize = 1 << 20;
-/// Longer rows are refused: the file is binary, or a quote never closes.
-const LONGEST_ROW: usize = 16 << 20;
+/// Longer rows are refused: the file is binary, or a quote is not closed.
+const MAX_ROW_BYTES: usize = 16 << 20;
 
 impl LineBlocks {
     pub(super) fn new(input: TextInput, row_end: RowEnd) -> LineBlocks {
         LineBlocks { input, row_end, carried: Vec::new(), ended: false, failure: None }
     }
 
-    /// The first rows, and the input as if they had not been read.
+    /// The first rows, and the input with these rows put back.
     pub(super) fn first_rows(input: TextInput, row_end: RowEnd) -> Result<(Vec<u8>, TextInput)> {
-        let (mut blocks, mut block) = (LineBlocks::new(input, row_end), Vec::new());
+        let mut blocks = LineBlocks::new(input, row_end);
+        let mut block = Vec::new();
         blocks.next(&mut block)?;
         let LineBlocks { mut input, carried, failure, .. } = blocks;
         input.put_back([block.as_slice(), &carried].concat(), failure);
@@ -45,13 +46,13 @@ impl LineBlocks {
         Ok((block, input))
     }
 
-    /// Bytes taken from the file itself so far, from where reading began.
+    /// The number of bytes consumed since the start of reading.
     pub(super) fn n_consumed(&self) -> u64 {
         self.input.n_consumed()
     }
 
-    /// Fills `block` with the next rows; false when there are none left. A failure comes after all rows before it; the
-    /// line of an unclosed quote is counted from the start of the block.
+    /// Fills `block` with the next rows; false at the end. A failure is returned after all rows before it; the line of an
+    /// unclosed quote is counted from the start of the block.
     pub(super) fn next(&mut self, block: &mut Vec<u8>) -> Result<bool> {
         block.clear();
         std::mem::swap(block, &mut self.carried);
@@ -68,18 +69,15 @@ impl LineBlocks {
                 block.truncate(end);
                 break;
             }
-            if block.len() >= LONGEST_ROW {
+            if block.len() >= MAX_ROW_BYTES {
                 return Err(self.endless(block, rows.open_quote));
             }
             size = block.len() * 2;
         }
-        match block.is_empty() {
-            true => self.failure.take().map_or(Ok(false), Err),
-            false => Ok(true),
-        }
+        if block.is_empty() { self.failure.take().map_or(Ok(false), Err) } else { Ok(true) }
     }
 
-    /// The last block: the last row needs no line end, unless reading failed in the middle of it.
+    /// Ends the last block: its last row needs no line break, unless reading failed in the middle of it.
     fn end(&mut self, block: &mut Vec<u8>) -> Result<()> {
         self.failure = self.input.take_failure();
         let rows = whole_rows(block, self.row_end);
@@ -96,7 +94,7 @@ impl LineBlocks {
             return self.unclosed(block, quote, "none within 16 MiB, where reading stopped");
         }
         let start = String::from_utf8_lossy(&block[..40]).into_owned();
-        let expected = format!("rows of at most {LONGEST_ROW} bytes");
+        let expected = format!("rows of at most {MAX_ROW_BYTES} bytes");
         let place = format!("the row that starts with {start:?}");
         DataError::malformed(self.input.path(), place, expected, "a longer one")
     }
@@ -115,24 +113,26 @@ impl LineBlocks {
     }
 }
 
-/// How far the complete rows of a block reach.
+/// The extent of the complete rows of a block.
 #[derive(Debug, PartialEq)]
-struct WholeRows {
-    /// Where the last complete row ends, if there is one.
+struct CompleteRows {
+    /// The end of the last complete row, if there is one.
     end: Option<usize>,
-    /// A quote after it that does not close within the block.
+    /// A quote after it that is not closed within the block.
     open_quote: Option<usize>,
 }
 
-fn whole_rows(block: &[u8], row_end: RowEnd) -> WholeRows {
+fn whole_rows(block: &[u8], row_end: RowEnd) -> CompleteRows {
     match row_end {
-        RowEnd::Line => WholeRows { end: memchr::memrchr(b'\n', block).map(|at| at + 1), open_quote: None },
+        RowEnd::Line => {
+            CompleteRows { end: memchr::memrchr(b'\n', block).map(|at| at + 1), open_quote: None }
+        }
         RowEnd::UnquotedLine { delimiter } => whole_quoted_rows(block, delimiter),
     }
 }
 
-/// Walks from quote to quote. A quote opens only at the start of a field; inside, `""` stands for one quote.
-fn whole_quoted_rows(block: &[u8], delimiter: u8) -> WholeRows {
+/// Searches from quote to quote. A quote opens only at the start of a field; inside, `""` stands for one quote.
+fn whole_quoted_rows(block: &[u8], delimiter: u8) -> CompleteRows {
     let mut end = None;
     let mut position = 0;
     loop {
@@ -141,7 +141,7 @@ fn whole_quoted_rows(block: &[u8], delimiter: u8) -> WholeRows {
             end = Some(position + line_end + 1);
         }
         if open == block.len() {
-            return WholeRows { end, open_quote: None };
+            return CompleteRows { end, open_quote: None };
         }
         position = open + 1;
         if !opens_field(block, open, delimiter) {
@@ -149,13 +149,12 @@ fn whole_quoted_rows(block: &[u8], delimiter: u8) -> WholeRows {
         }
         match closing_quote(block, position) {
             Some(close) => position = close + 1,
-            None => return WholeRows { end, open_quote: Some(open) },
+            None => return CompleteRows { end, open_quote: Some(open) },
         }
     }
 }
 
-/// Where the first row begins that begins at `from` or later. `block` consists of whole rows; if the last begins before
-/// `from`, its length.
+/// The start of the first row at or after `from`; the length of `block` if there is none. `block` consists of complete rows.
 pub(super) fn row_start(block: &[u8], from: usize, row_end: RowEnd) -> usize {
     if from == 0 || from >= block.len() {
         return from.min(block.len());
@@ -198,14 +197,14 @@ fn closing_quote(block: &[u8], mut position: usize) -> Option<usize> {
     }
 }
 
-/// The line of a quote in a small CSV file that never closes.
+/// The line of an unclosed quote in a small CSV file.
 pub(super) fn unclosed_quote(text: &str) -> Option<usize> {
     let quote = whole_quoted_rows(text.as_bytes(), b',').open_quote?;
     Some(text[..quote].matches('\n').count() + 1)
 }
 
-/// The first quote of a row that opens a field and is closed by one in the middle of another field: most likely it
-/// was never closed, and swallowed the lines between them.
+/// The first quote of a row that opens a field and is closed in the middle of another field: most likely the closing quote is
+/// missing, and the field contains the lines between them.
 pub(super) fn misclosed_quote(row: &[u8], delimiter: u8) -> Option<usize> {
     let mut position = 0;
     loop {
@@ -255,7 +254,9 @@ mod tests {
         let text: String = (0..300_000).map(|i| format!("{i},text\n")).collect::<String>() + &long + "\nlast";
         std::fs::write(&path, &text).unwrap();
         let mut blocks = open(&path, RowEnd::Line);
-        let (mut block, mut all, mut n_blocks) = (Vec::new(), Vec::new(), 0);
+        let mut block = Vec::new();
+        let mut all = Vec::new();
+        let mut n_blocks = 0;
         while blocks.next(&mut block).unwrap() {
             all.extend_from_slice(&block);
             assert!(block.ends_with(b"\n") || all.len() == text.len());
@@ -266,16 +267,16 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_row_is_refused() {
+    fn a_row_that_is_too_long_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("binary");
-        std::fs::write(&path, vec![b'z'; LONGEST_ROW + 1]).unwrap();
+        std::fs::write(&path, vec![b'z'; MAX_ROW_BYTES + 1]).unwrap();
         let error = open(&path, RowEnd::Line).next(&mut Vec::new()).unwrap_err();
         assert!(error.to_string().contains("binary`: the row that starts with \"zzz"), "{error}");
     }
 
     #[test]
-    fn a_quote_that_never_closes_is_named_with_its_line_and_what_it_swallows() {
+    fn an_unclosed_quote_is_named_with_its_line_and_the_lines_after_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv");
         let row_end = RowEnd::UnquotedLine { delimiter: b',' };
@@ -284,7 +285,7 @@ mod tests {
         let message = "a.csv`: line 4: expected a closing quote for the one that opens here, found the end of the \
                        file: 3 lines (15 bytes) not read";
         assert!(error.ends_with(message), "{error}");
-        let rows = "1,x\n".repeat(LONGEST_ROW / 4);
+        let rows = "1,x\n".repeat(MAX_ROW_BYTES / 4);
         std::fs::write(&path, format!("id,title\n1,\"open\n{rows}\"\n")).unwrap();
         let mut blocks = open(&path, row_end);
         assert!(blocks.next(&mut Vec::new()).unwrap());

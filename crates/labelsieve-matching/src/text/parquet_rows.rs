@@ -24,12 +24,12 @@ use super::keep::KeepName;
 use super::rows::{BadRow, RowSink, Tally};
 use crate::names::TextEncoding;
 
-/// What is read of each row, as column names.
+/// The names of the columns to read.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     pub(super) id: String,
     pub(super) texts: Vec<String>,
-    /// The column in which img2dataset records the outcome of each download; only `success` has a photo.
+    /// The column in which img2dataset records the result of each download; only `success` has a photo.
     pub(super) status: Option<String>,
     pub(super) encoding: TextEncoding,
     pub(super) keep: Vec<Option<KeepName>>,
@@ -38,12 +38,13 @@ pub(super) struct Columns {
 impl Columns {
     /// One column and nothing else.
     pub(super) fn only(name: &str) -> Columns {
-        let (texts, keep) = (Vec::new(), Vec::new());
+        let texts = Vec::new();
+        let keep = Vec::new();
         Columns { id: name.into(), texts, status: None, encoding: TextEncoding::Plain, keep }
     }
 }
 
-/// The number of rows that travel together.
+/// Rows per batch.
 const BATCH_ROWS: usize = 8192;
 
 pub(super) fn read_schema(path: &Path, file: File) -> Result<SchemaRef> {
@@ -60,19 +61,19 @@ pub fn is_textual(kind: &DataType) -> bool {
     }
 }
 
-/// Batches with only the chosen columns, of row groups one by one: after damage in one, the next can still be read.
+/// Batches of the chosen columns, row group by row group: after damage in one, the next can still be read.
 pub(super) struct Batches {
     path: PathBuf,
     file: File,
     metadata: ArrowReaderMetadata,
     mask: ProjectionMask,
-    /// Groups to come, with their first rows.
+    /// The remaining groups, with their first rows.
     groups: VecDeque<(usize, u64)>,
-    reading: Option<Group>,
+    reading: Option<OpenGroup>,
 }
 
 /// A row group that is being read.
-struct Group {
+struct OpenGroup {
     reader: ParquetRecordBatchReader,
     next_row: u64,
 }
@@ -97,13 +98,13 @@ impl Batches {
         Ok(Batches { path: path.to_path_buf(), file, metadata, mask, groups, reading: None })
     }
 
-    /// The number of rows to come according to the file; a hint, since nothing has checked it.
+    /// The number of remaining rows according to the file, which has not been verified.
     pub(super) fn claimed_rows(&self) -> u64 {
         let metadata = self.metadata.metadata();
         self.groups.iter().map(|&(group, _)| claimed_rows(metadata.row_group(group))).sum()
     }
 
-    /// The next rows and the position of the first. After an error, those of the next group.
+    /// The next rows and the index of the first. After an error, continues with the next group.
     pub(super) fn next(&mut self) -> Result<Option<(u64, RecordBatch)>> {
         loop {
             let group = match &mut self.reading {
@@ -112,7 +113,7 @@ impl Batches {
                     None => return Ok(None),
                     Some((group, next_row)) => {
                         let reader = self.read_group(group)?;
-                        self.reading.insert(Group { reader, next_row })
+                        self.reading.insert(OpenGroup { reader, next_row })
                     }
                 },
             };
@@ -150,7 +151,7 @@ fn claimed_rows(group: &RowGroupMetaData) -> u64 {
     u64::try_from(group.num_rows()).unwrap_or(0)
 }
 
-/// Where each row group begins; evenly over the file where what it says cannot be right.
+/// The start of each row group; evenly distributed over the file if its metadata is invalid.
 fn group_starts(metadata: &ParquetMetaData, n_bytes: u64) -> Vec<u64> {
     let start = |group: &RowGroupMetaData| {
         let pages = |column: &ColumnChunkMetaData| {
@@ -166,7 +167,7 @@ fn group_starts(metadata: &ParquetMetaData, n_bytes: u64) -> Vec<u64> {
         .unwrap_or_else(even)
 }
 
-/// Reads every row of `batch`. A null text is absent; a null id makes the row bad.
+/// Reads every row of `batch`. A null text is skipped; a null id makes the row malformed.
 pub(super) fn read_batch(batch: &RecordBatch, columns: &Columns, sink: &mut impl RowSink, tally: &mut Tally) {
     let find = |name: &String| batch.column_by_name(name);
     let (Some(ids), Some(texts)) =
@@ -203,7 +204,7 @@ pub(super) fn read_batch(batch: &RecordBatch, columns: &Columns, sink: &mut impl
     }
 }
 
-/// Calls `visit` with every text of one row: none for null, several for a list.
+/// Calls `visit` with every text of a row: none for null, several for a list.
 pub fn for_each_text(array: &ArrayRef, row: usize, visit: &mut dyn FnMut(&str)) {
     if array.is_null(row) {
         return;
@@ -224,7 +225,7 @@ pub fn for_each_text(array: &ArrayRef, row: usize, visit: &mut dyn FnMut(&str)) 
     }
 }
 
-/// The integer in a row; none in columns of another type, which [`is_textual`] has refused.
+/// The integer in a row; `None` in columns of another type, which [`is_textual`] has refused.
 fn integer(array: &dyn Array, row: usize) -> Option<i128> {
     Some(match array.data_type() {
         DataType::Int8 => array.as_primitive::<Int8Type>().value(row).into(),
@@ -256,7 +257,8 @@ mod tests {
 
     fn columns() -> Columns {
         let texts = vec!["caption".into(), "tags".into()];
-        let (status, keep) = (Some("status".into()), Vec::new());
+        let status = Some("status".into());
+        let keep = Vec::new();
         Columns { id: "key".into(), texts, status, encoding: TextEncoding::Plain, keep }
     }
 
@@ -281,7 +283,8 @@ mod tests {
     }
 
     fn file() -> Vec<u8> {
-        let (batch, mut file) = (batch(), Vec::new());
+        let batch = batch();
+        let mut file = Vec::new();
         let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
@@ -290,7 +293,8 @@ mod tests {
 
     #[test]
     fn rows_come_with_lists_and_without_failed_downloads() {
-        let (mut notes, mut tally) = (Notes::default(), Tally::default());
+        let mut notes = Notes::default();
+        let mut tally = Tally::default();
         read_batch(&batch(), &columns(), &mut notes, &mut tally);
         assert_eq!(notes.rows, ["1: 0=cat 1=a 1=b c", "2:"]);
         assert_eq!((tally.n_rows, tally.n_skipped), (2, 1));

@@ -1,4 +1,4 @@
-//! What every reader of rows has in common.
+//! The interface between readers of rows and their consumers.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use labelsieve_files::ForeignEncoding;
 
 use crate::names::TextEncoding;
 
-/// The value of a row in a column to keep, by the position of that in [`TextColumns::keep`](super::TextColumns::keep); none where
-/// the row, or the whole file, has none.
+/// The value of a row in a column to keep, by the position of the column in [`TextColumns::keep`](super::TextColumns::keep);
+/// `None` if the row or the file has none.
 pub type KeptValues<'a> = dyn Fn(usize) -> Option<String> + 'a;
 
 /// Receives the rows of a file: their texts, then their id.
 pub trait RowSink {
-    /// The rows of block `number` follow: a part of the input of about 1 MiB, the same in every run. A sink sees some of
-    /// the blocks, in ascending order.
+    /// Starts block `number`: a part of the input of about 1 MiB, the same in every run. A sink gets some of the blocks, in
+    /// ascending order.
     fn start_block(&mut self, _number: u64) {}
-    /// One text of the current row. `column` counts the chosen text columns; one column may hold several texts.
+    /// Adds a text of the current row. `column` is the index of a chosen text column, which may have several texts.
     fn text(&mut self, column: usize, text: &str, encoding: TextEncoding);
-    /// The current row is complete. `kept` gives what it holds in the columns to keep.
+    /// Completes the current row. `kept` returns its values in the columns to keep.
     fn end_row(&mut self, id: &str, kept: &KeptValues<'_>);
-    /// The current row turned out to be unreadable: its texts do not count.
+    /// Drops the texts of the current row, which turned out to be unreadable.
     fn forget_row(&mut self);
 }
 
@@ -28,7 +28,7 @@ pub trait RowSink {
 pub enum Position {
     /// Its first line, counted from 1.
     Line(u64),
-    /// Its first byte, where nobody has counted the lines before it.
+    /// The offset of its first byte, if the lines before it are not counted.
     Byte(u64),
     /// The row of a Parquet file, counted from 0.
     Row(u64),
@@ -47,13 +47,13 @@ impl fmt::Display for Position {
 /// A row that was skipped because it breaks its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRow {
-    /// Where it is.
+    /// Its position.
     pub position: Position,
-    /// What the format asks for.
+    /// The value that the format requires.
     pub expected: String,
-    /// What the row holds.
+    /// The value in the row.
     pub found: String,
-    /// For a row that is not UTF-8, what its bytes look like.
+    /// For a row that is not UTF-8, its guessed encoding.
     pub encoding: Option<ForeignEncoding>,
 }
 
@@ -84,28 +84,28 @@ impl BadRow {
 /// Counts for one block.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// Rows handed to the sink.
+    /// Rows passed to the sink.
     pub n_rows: u64,
-    /// Rows that the format says to skip: videos, failed downloads.
+    /// Rows to skip: videos, failed downloads.
     pub n_skipped: u64,
     /// Rows that break their format.
     pub n_bad: u64,
     /// The first few of them, counted from the start of the block.
     pub first_bad: Vec<BadRow>,
-    /// Lines of those that should have been rows of their own, but were swallowed by a quote.
+    /// Lines of those after an unclosed quote, which should have been rows of their own.
     pub n_swallowed: u64,
-    /// The encoding that rows outside UTF-8 seem to have, if there are any.
+    /// The guessed encoding of rows that are not UTF-8, if there are any.
     pub encoding: Option<ForeignEncoding>,
 }
 
 impl Tally {
-    /// How many bad rows a person is shown.
-    pub(super) const SHOWN: usize = 5;
+    /// Maximum number of bad rows in messages.
+    pub(super) const MAX_SHOWN: usize = 5;
 
     pub(super) fn add_bad(&mut self, bad: BadRow) {
         self.n_bad += 1;
         self.encoding = self.encoding.max(bad.encoding);
-        if self.first_bad.len() < Tally::SHOWN {
+        if self.first_bad.len() < Tally::MAX_SHOWN {
             self.first_bad.push(bad);
         }
     }

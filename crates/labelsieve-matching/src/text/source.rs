@@ -1,4 +1,4 @@
-//! Finds out what the files are and which columns to read, before the long work starts.
+//! The files to read, with their formats and columns, which are determined before the long work starts.
 
 use std::fmt;
 use std::fs::File;
@@ -12,11 +12,11 @@ use super::compression::TextInput;
 use super::extent::n_to_read;
 use super::folder::list;
 use super::keep::KeepColumn;
-use super::layout::{ID_NAMES, LaidOut, Layout, lay_out};
-use super::scan::DamagedFile;
+use super::layout::{FileLayout, ID_NAMES, Layout, lay_out};
+use super::scan_summary::DamagedFile;
 use crate::names::TextEncoding;
 
-/// How a file stores its rows.
+/// The format of a text file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum TextFormat {
@@ -29,13 +29,13 @@ pub enum TextFormat {
     /// One JSON object per line.
     #[cfg_attr(feature = "clap", value(name = "jsonl"))]
     JsonLines,
-    /// Parquet, of img2dataset too, whose failed downloads are skipped.
+    /// Parquet, including that of img2dataset, whose failed downloads are skipped.
     ///
     /// It is img2dataset's if it has the columns `key`, `status` and `caption`.
     Parquet,
 }
 
-/// What to read. By default, what the file's format and column names suggest.
+/// The columns to read. By default, they are chosen by the format and the usual names.
 #[derive(Clone, Debug, Default)]
 pub struct TextColumns {
     /// The format of every file.
@@ -45,9 +45,9 @@ pub struct TextColumns {
     /// The columns to search, most descriptive first: all of `title`, `description`, `caption`, `text`, `tags` and
     /// `user_tags` that exist.
     pub texts: Vec<String>,
-    /// How texts are written; YFCC100M is percent-encoded in any case.
+    /// The encoding of texts; YFCC100M is always percent-encoded.
     pub encoding: Option<TextEncoding>,
-    /// Columns whose values go along with some rows. At least one file has to have each.
+    /// Columns to copy along with candidates. At least one file must have each.
     pub keep: Vec<KeepColumn>,
 }
 
@@ -55,8 +55,8 @@ pub struct TextColumns {
 #[derive(Debug)]
 pub struct TextSource {
     pub(super) files: Vec<TextFile>,
-    /// Files of which nothing can be read.
-    pub(super) damaged: Vec<SetAside>,
+    /// Files that cannot be read at all.
+    pub(super) damaged: Vec<UnreadableFile>,
     /// The size of all files, as stored.
     pub(super) n_bytes_listed: u64,
     text_columns: Vec<String>,
@@ -67,12 +67,12 @@ pub(super) struct TextFile {
     pub(super) path: PathBuf,
     pub(super) layout: Layout,
     pub(super) n_bytes: Option<u64>,
-    pub(super) kept: Kept,
-    /// Where it may be cut.
+    pub(super) handle: FileHandle,
+    /// Where the file may be cut.
     pub(super) cuts: Cuts,
-    /// Where it begins in the line of all files.
+    /// Its offset in the concatenated files.
     pub(super) start: u64,
-    /// The bytes at which the rows to read begin.
+    /// The range of bytes in which the rows to read begin.
     pub(super) extent: Range<u64>,
 }
 
@@ -81,71 +81,73 @@ pub(super) struct TextFile {
 pub(super) enum Cuts {
     /// At row ends, after the first row of data.
     Lines {
-        /// Where that begins.
+        /// The offset of that row.
         first_row: u64,
     },
     /// Between row groups.
     Groups,
-    /// It has to be read from start to end.
+    /// Nowhere: the file has to be read from start to end.
     Nowhere,
 }
 
-/// A file of which nothing can be read.
+/// A file that cannot be read at all.
 #[derive(Debug)]
-pub(super) struct SetAside {
+pub(super) struct UnreadableFile {
     pub(super) file: DamagedFile,
-    /// Where it begins in the line of all files.
+    /// Its offset in the concatenated files.
     pub(super) start: u64,
 }
 
-/// What stays open between inspecting a file and reading it.
-pub(super) enum Kept {
-    /// Nothing: the file can be opened again.
+/// The input that stays open between inspecting a file and reading it.
+pub(super) enum FileHandle {
+    /// None: the file can be opened again.
     OnDisk,
-    /// A stream, with what was read of it put back; taken by its first reader.
+    /// A stream, with the bytes read so far put back; taken by its first reader.
     Stream(Box<Mutex<Option<TextInput>>>),
-    /// The copy of a stream whose format needs random access.
+    /// A copy of a stream whose format needs random access.
     Copy(File),
 }
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for FileHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kept::OnDisk => "OnDisk",
-            Kept::Stream(_) => "Stream",
-            Kept::Copy(_) => "Copy",
+            FileHandle::OnDisk => "OnDisk",
+            FileHandle::Stream(_) => "Stream",
+            FileHandle::Copy(_) => "Copy",
         })
     }
 }
 
 impl TextSource {
-    /// Finds and inspects every file. `inputs` are files, pipes, `-` for standard input, glob patterns, and
-    /// folders: of Parquet files, where a folder that clip-retrieval wrote stands for its metadata, or of images with a
-    /// `metadata.csv`, `.jsonl` or `.parquet`, where the id of an image is its `file_name`.
+    /// Finds and inspects every file. `inputs` are files, pipes, `-` for standard input, glob patterns, and folders: of Parquet
+    /// files, of clip-retrieval, whose metadata is read, or of images with a `metadata.csv`, `.jsonl` or `.parquet`, where the id
+    /// of an image is its `file_name`.
     ///
     /// A damaged file among others is set aside; [`scan`](super::scan) reports it.
     pub fn open(inputs: &[PathBuf], columns: &TextColumns) -> Result<TextSource> {
-        let (mut files, mut damaged): (Vec<TextFile>, Vec<(SetAside, DataError)>) = Default::default();
+        let mut files: Vec<TextFile> = Vec::new();
+        let mut damaged = Vec::new();
+        let mut first_error = None;
         let mut text_columns: Option<Vec<String>> = None;
-        let (mut start, mut keeps) = (0, KeepCheck::default());
+        let mut start = 0;
+        let mut keeps = KeepCheck::default();
         for input in inputs {
             for file in list(input)? {
                 let path = file.path;
                 let id_names = file.id.as_ref().map_or(&ID_NAMES[..], std::slice::from_ref);
-                let LaidOut { layout, names, texts, kept, n_bytes, cuts } =
-                    match lay_out(&path, columns, id_names) {
-                        Ok(laid_out) => laid_out,
-                        Err(error) => {
-                            let n_bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
-                            let unread = Unread::Bytes { n: n_bytes, of: n_bytes };
-                            match DamagedFile::from_error(&error, unread) {
-                                Some(file) => damaged.push((SetAside { file, start }, error)),
-                                None => return Err(error),
-                            }
-                            start += n_bytes;
-                            continue;
-                        }
-                    };
+                let layout = match lay_out(&path, columns, id_names) {
+                    Ok(layout) => layout,
+                    Err(error) => {
+                        let n_bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+                        let unread = Unread::Bytes { n: n_bytes, of: n_bytes };
+                        let Some(file) = DamagedFile::from_error(&error, unread) else { return Err(error) };
+                        damaged.push(UnreadableFile { file, start });
+                        first_error.get_or_insert(error);
+                        start += n_bytes;
+                        continue;
+                    }
+                };
+                let FileLayout { layout, names, texts, handle, n_bytes, cuts } = layout;
                 let expected = text_columns.get_or_insert_with(|| texts.clone());
                 if *expected != texts {
                     let first = files.first().map_or(path.display(), |file| file.path.display());
@@ -153,19 +155,18 @@ impl TextSource {
                     return Err(DataError::malformed(&path, "text columns", expected, texts.join(", ")));
                 }
                 keeps.add(&columns.keep, names, &texts);
-                files.push(TextFile { path, layout, n_bytes, kept, cuts, start, extent: 0..u64::MAX });
+                files.push(TextFile { path, layout, n_bytes, handle, cuts, start, extent: 0..u64::MAX });
                 start += n_bytes.unwrap_or(0);
             }
         }
-        let (damaged, errors): (Vec<_>, Vec<_>) = damaged.into_iter().unzip();
-        match (files.is_empty(), errors.into_iter().next()) {
-            (true, Some(error)) => Err(error),
-            _ => {
-                keeps.check(&columns.keep, &files)?;
-                let text_columns = text_columns.unwrap_or_default();
-                Ok(TextSource { files, damaged, n_bytes_listed: start, text_columns })
-            }
+        if files.is_empty()
+            && let Some(error) = first_error
+        {
+            return Err(error);
         }
+        keeps.check(&columns.keep, &files)?;
+        let text_columns = text_columns.unwrap_or_default();
+        Ok(TextSource { files, damaged, n_bytes_listed: start, text_columns })
     }
 
     /// The names of the text columns; a [`RowSink`](super::RowSink) gets positions in this list.
@@ -173,19 +174,19 @@ impl TextSource {
         &self.text_columns
     }
 
-    /// The files in reading order, then those of which nothing can be read.
+    /// The files in reading order, followed by unreadable ones.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         let damaged = self.damaged.iter().map(|aside| aside.file.path.as_path());
         self.files.iter().map(|file| file.path.as_path()).chain(damaged)
     }
 
-    /// How many bytes of the files, as stored, are read; unknown when one of them is a stream.
+    /// The number of stored bytes to read; unknown if one of the files is a stream.
     pub fn n_bytes(&self) -> Option<u64> {
         self.files.iter().map(TextFile::n_to_read).sum()
     }
 }
 
-/// Which columns to keep some file has.
+/// Checks that every column to keep exists in some file.
 #[derive(Default)]
 struct KeepCheck {
     found: Vec<usize>,
@@ -207,13 +208,12 @@ impl KeepCheck {
     fn check(self, keep: &[KeepColumn], files: &[TextFile]) -> Result<()> {
         let Some(at) = (0..keep.len()).find(|at| !self.found.contains(at)) else { return Ok(()) };
         let path = files.first().map(|file| file.path.clone()).unwrap_or_default();
-        let (role, asked, expected) = keep[at].missing();
-        Err(DataError::MissingColumn { path, role, asked, expected, present: self.names })
+        Err(keep[at].missing(path, self.names))
     }
 }
 
 impl TextFile {
-    /// How many bytes, as stored, are read; unknown for a stream.
+    /// The number of stored bytes to read; unknown for a stream.
     pub(super) fn n_to_read(&self) -> Option<u64> {
         let n_bytes = self.n_bytes?;
         let extent = self.extent.start..self.extent.end.min(n_bytes);

@@ -2,7 +2,7 @@
 
 use crate::names::ClassEntry;
 
-/// Reads a list. The id is the WordNet id that starts the line, or else the line's position, counted from 0.
+/// Parses a list. The id is the WordNet id at the start of the line, or else the index of the line, from 0.
 pub(super) fn parse(text: &str) -> Vec<ClassEntry> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.enumerate().map(|(position, line)| parse_line(position, line)).collect()

@@ -9,9 +9,9 @@ pub(super) const TEXT_FIELDS: [&str; 4] = ["title", "description", "user_tags", 
 /// The first of them is the photo's own title; machine tags are codes rather than words.
 pub(super) const DEFAULT_TEXT_FIELDS: [&str; 3] = ["title", "description", "user_tags"];
 
-/// All fields of the full layout, by the names that people give them; where these are run together (`downloadurl`, as in the
-/// dataset's database), they are known too.
-const FIELDS: [(&str, TextEncoding); MOST_FIELDS] = {
+/// All fields of the full layout, by their usual names; names without underscores (`downloadurl`, as in the dataset's database)
+/// are accepted as well.
+const FIELDS: [(&str, TextEncoding); MAX_FIELDS] = {
     use TextEncoding::{Percent, Plain};
     [
         ("line_number", Plain),
@@ -42,7 +42,7 @@ const FIELDS: [(&str, TextEncoding); MOST_FIELDS] = {
     ]
 };
 
-/// What is read of each line.
+/// The fields to read of each line.
 #[derive(Clone, Debug)]
 pub(super) struct Fields {
     /// Positions in [`TEXT_FIELDS`].
@@ -57,7 +57,7 @@ pub(super) fn field(name: &str) -> Option<usize> {
     FIELDS.iter().position(|(field, _)| is_it(field))
 }
 
-/// The names of all fields, as `keep` spells them.
+/// The names of all fields, in the spelling of `keep`.
 pub(super) fn names_like(keep: &[KeepColumn]) -> Vec<String> {
     let spelled = |column: &KeepColumn| match column {
         KeepColumn::Named(name) | KeepColumn::Url(Some(name)) => Some((field(name)?, name.clone())),
@@ -68,7 +68,7 @@ pub(super) fn names_like(keep: &[KeepColumn]) -> Vec<String> {
     names
 }
 
-/// Positions of what we read, by layout.
+/// The positions of the fields that are read.
 struct Layout {
     id: usize,
     title: usize,
@@ -78,9 +78,9 @@ struct Layout {
 const FULL: Layout = Layout { id: 1, title: 8, marker: 24 };
 /// Without the line number and the hash.
 const SHORT: Layout = Layout { id: 0, title: 6, marker: 22 };
-const MOST_FIELDS: usize = 25;
+const MAX_FIELDS: usize = 25;
 
-/// Whether a line looks like this format, for files whose name does not say.
+/// Whether a line has this format, for files without a known extension.
 pub(super) fn is_yfcc(line: &[u8]) -> bool {
     read_line(line).is_ok_and(|line| line.id.bytes().all(|byte| byte.is_ascii_digit()))
 }
@@ -89,42 +89,42 @@ pub(super) fn is_yfcc(line: &[u8]) -> bool {
 pub(super) fn read_block(block: &[u8], columns: &Fields, sink: &mut impl RowSink, tally: &mut Tally) {
     for (number, line) in numbered_lines(block) {
         match read_line(line).and_then(|line| push_row(&line, columns, sink)) {
-            Ok(Kind::Photo) => tally.n_rows += 1,
-            Ok(Kind::Video) => tally.n_skipped += 1,
+            Ok(MediaKind::Photo) => tally.n_rows += 1,
+            Ok(MediaKind::Video) => tally.n_skipped += 1,
             Err(fault) => {
                 sink.forget_row();
                 tally.add_bad(match fault {
-                    Fault::Encoding => BadRow::in_other_encoding(number, line),
-                    Fault::Line(expected, found) => BadRow::new(number, expected, found),
+                    LineFault::Encoding => BadRow::in_other_encoding(number, line),
+                    LineFault::Line(expected, found) => BadRow::new(number, expected, found),
                 });
             }
         }
     }
 }
 
-enum Kind {
+enum MediaKind {
     Photo,
     Video,
 }
 
-/// What is wrong with a line.
-enum Fault {
-    /// What was expected, and what was found.
+/// The reason why a line is malformed.
+enum LineFault {
+    /// The expected and the actual value.
     Line(&'static str, String),
     Encoding,
 }
 
-/// What we read of a line.
+/// A parsed line.
 struct Line<'a> {
     id: &'a str,
     marker: &'a [u8],
     texts: [&'a [u8]; 4],
-    fields: [&'a [u8]; MOST_FIELDS],
+    fields: [&'a [u8]; MAX_FIELDS],
     is_full: bool,
 }
 
 impl Line<'_> {
-    /// A field of the full layout; none where the line lacks it.
+    /// A field of the full layout; `None` if the line lacks it.
     fn get(&self, field: usize) -> Option<&[u8]> {
         let at = match (self.is_full, field) {
             (true, _) => field,
@@ -136,11 +136,12 @@ impl Line<'_> {
     }
 }
 
-fn read_line(line: &[u8]) -> Result<Line<'_>, Fault> {
-    let mut fields = [&b""[..]; MOST_FIELDS];
-    let (mut n_fields, mut start) = (0, 0);
+fn read_line(line: &[u8]) -> Result<Line<'_>, LineFault> {
+    let mut fields = [&b""[..]; MAX_FIELDS];
+    let mut n_fields = 0;
+    let mut start = 0;
     for end in memchr::memchr_iter(b'\t', line).chain([line.len()]) {
-        if n_fields < MOST_FIELDS {
+        if n_fields < MAX_FIELDS {
             fields[n_fields] = &line[start..end];
         }
         n_fields += 1;
@@ -149,30 +150,30 @@ fn read_line(line: &[u8]) -> Result<Line<'_>, Fault> {
     let layout = match n_fields {
         25 => FULL,
         23 => SHORT,
-        n => return Err(Fault::Line("23 or 25 tab-separated fields", n.to_string())),
+        n => return Err(LineFault::Line("23 or 25 tab-separated fields", n.to_string())),
     };
-    let id = std::str::from_utf8(fields[layout.id]).map_err(|_| Fault::Encoding)?;
+    let id = std::str::from_utf8(fields[layout.id]).map_err(|_| LineFault::Encoding)?;
     if id.is_empty() {
-        return Err(Fault::Line("a photo id", "an empty field".to_string()));
+        return Err(LineFault::Line("a photo id", "an empty field".to_string()));
     }
     let texts = [0, 1, 2, 3].map(|distance| fields[layout.title + distance]);
-    Ok(Line { id, marker: fields[layout.marker], texts, fields, is_full: n_fields == MOST_FIELDS })
+    Ok(Line { id, marker: fields[layout.marker], texts, fields, is_full: n_fields == MAX_FIELDS })
 }
 
-fn push_row(line: &Line, columns: &Fields, sink: &mut impl RowSink) -> Result<Kind, Fault> {
+fn push_row(line: &Line, columns: &Fields, sink: &mut impl RowSink) -> Result<MediaKind, LineFault> {
     match line.marker {
         b"0" => {}
-        b"1" => return Ok(Kind::Video),
+        b"1" => return Ok(MediaKind::Video),
         other => {
             let found = format!("`{}`", other.escape_ascii());
-            return Err(Fault::Line("marker 0 (photo) or 1 (video)", found));
+            return Err(LineFault::Line("marker 0 (photo) or 1 (video)", found));
         }
     }
     for (column, &field) in columns.texts.iter().enumerate() {
-        let text = std::str::from_utf8(line.texts[field]).map_err(|_| Fault::Encoding)?;
+        let text = std::str::from_utf8(line.texts[field]).map_err(|_| LineFault::Encoding)?;
         let is_tag_list = field >= 2;
         if is_tag_list {
-            // Each tag is a text of its own: the tags `black` and `bear` do not make a black bear.
+            // Each tag is a text of its own: the tags `black` and `bear` do not contain `black bear`.
             text.split(',')
                 .filter(|tag| !tag.is_empty())
                 .for_each(|tag| sink.text(column, tag, TextEncoding::Percent));
@@ -185,7 +186,7 @@ fn push_row(line: &Line, columns: &Fields, sink: &mut impl RowSink) -> Result<Ki
         let value = String::from_utf8_lossy(line.get(field)?);
         Some(FIELDS[field].1.decode(&value).into_owned())
     });
-    Ok(Kind::Photo)
+    Ok(MediaKind::Photo)
 }
 
 #[cfg(test)]
@@ -205,7 +206,8 @@ mod tests {
     }
 
     fn read(text: &[u8]) -> (Vec<String>, Tally) {
-        let (mut notes, mut tally) = (Notes::default(), Tally::default());
+        let mut notes = Notes::default();
+        let mut tally = Tally::default();
         let fields = Fields { texts: vec![0, 2], keep: Vec::new() };
         read_block(text, &fields, &mut notes, &mut tally);
         (notes.rows, tally)
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_make_the_line_malformed() {
+    fn bytes_that_are_not_utf_8_make_the_line_malformed() {
         let text = line(25, "caf\u{1}", "0").into_bytes();
         let text: Vec<u8> = text.iter().map(|&byte| if byte == 1 { 0xff } else { byte }).collect();
         let (rows, tally) = read(&text);

@@ -55,11 +55,11 @@ impl JoinFeatures {
         let progress = monitor.progress(n_rows as u64, "images");
         for part in parts.iter().filter(|part| part.n_rows > 0) {
             monitor.watch().check()?;
-            let (ids, labels, values) = part.read()?;
-            if let Some(id) = ids.iter().find(|id| !seen.is_new(id)) {
+            let rows = part.read()?;
+            if let Some(id) = rows.ids.iter().find(|id| !seen.is_new(id)) {
                 return Err(id_twice(id));
             }
-            writer.add(FeatureRows { ids: &ids, labels: &labels, values: &values })?;
+            writer.add(FeatureRows { ids: &rows.ids, labels: &rows.labels, values: &rows.values })?;
             progress.inc(part.n_rows as u64);
         }
         writer.finish()?;

@@ -159,7 +159,8 @@ impl Embed {
         let journal = beside(&self.output, ".partial");
         let mut embedded = EmbeddingProgress::default();
         let dim = opened.embedder.dim();
-        let journal = resume::open_by_record(&journal, &key, (None, "batches"), monitor, |key, payload| {
+        let units = resume::RecordUnits { unit: "batches", total: None };
+        let journal = resume::open_by_record(&journal, &key, units, monitor, |key, payload| {
             embedded.restore(key, payload, dim);
         })?;
         check_damage(self.images.on_damage, &embedded.skipped)?;

@@ -7,7 +7,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Fields, SchemaRef};
 use labelsieve_files::storage::regular_file::open_regular;
-use labelsieve_files::tables::parquet_columns::{Groups, ParquetFile};
+use labelsieve_files::tables::parquet_columns::ParquetFile;
+use labelsieve_files::tables::parquet_groups::Groups;
 use labelsieve_files::{ColumnRole, DataError, Result, Unread};
 use labelsieve_matching::text::{for_each_text, is_textual};
 

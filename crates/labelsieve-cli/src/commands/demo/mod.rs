@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use labelsieve_files::work::{Kept, Monitor};
+use labelsieve_files::work::{Monitor, SavedWork};
 use labelsieve_report::{RunDirectory, RunInfo};
 
 use self::comparison::Comparison;
@@ -39,7 +39,7 @@ pub struct Demo {
 
 impl Demo {
     pub fn run(&self, printer: &Printer) -> Result<()> {
-        printer.keep(Kept::StartsOver);
+        printer.keep(SavedWork::StartsOver);
         let as_notes = printer.for_steps();
         let steps = if self.json.json { &as_notes } else { printer };
         let folder = Folder::claim(&self.dir)?;

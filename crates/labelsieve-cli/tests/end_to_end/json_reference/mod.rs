@@ -48,7 +48,7 @@ const fn answer(
 /// Every command with an answer, in the order of the page.
 const COMMANDS: &[Command] = &[
     Command { name: "run", answers: &[answer("labelsieve-cli", "RunAnswer", &["run"])] },
-    Command { name: "match", answers: &[answer("labelsieve-matching", "Matched", &["match"])] },
+    Command { name: "match", answers: &[answer("labelsieve-matching", "MatchResult", &["match"])] },
     Command { name: "classes", answers: &[answer("labelsieve-cli", "ClassesAnswer", &["classes"])] },
     Command {
         name: "decisions import",

@@ -1,30 +1,31 @@
-//! One process at a time works on an output.
+//! Locking an output, so that only one process at a time works on it.
 
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::work::{Error, Result};
+use crate::work::{Error, Result, option, words};
 use crate::{DataError, open_locked};
 
-/// Held while a command works on an output that it may go on with after a kill. The system lets go of it when the process
-/// ends, however it ends; a lock file that a kill left behind is in nobody's way.
+/// A lock on an output that may be resumed after a kill. The system releases it when the process ends in any way; a stale
+/// lock file is harmless.
 pub struct OutputLock {
     path: PathBuf,
     file: Option<File>,
-    /// Folders that were made for it, the innermost first.
+    /// Folders that were created for it, the innermost first.
     made: Vec<PathBuf>,
 }
 
 impl OutputLock {
-    /// For a file: `FILE.lock` beside it.
+    /// Locks a file by `FILE.lock` beside it.
     pub fn beside(output: &Path) -> Result<OutputLock> {
         let mut path = output.as_os_str().to_owned();
         path.push(".lock");
         OutputLock::take(PathBuf::from(path), output, Vec::new())
     }
 
-    /// For a folder, which is made if need be: `run.lock` inside. A folder that is still empty in the end goes again.
+    /// Locks a folder, which is created if needed, by `run.lock` inside. A created folder that is still empty in the end is
+    /// removed.
     pub fn inside(folder: &Path) -> Result<OutputLock> {
         let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
         let made = folder.ancestors().take_while(missing).map(Path::to_path_buf).collect();
@@ -41,7 +42,7 @@ impl OutputLock {
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => Err(Error::input(
                 format!("another process is using `{}`", output.display()),
-                "wait until it has finished, or choose another output with -o",
+                words!["wait until it has finished, or choose another ", option("output")],
             )),
             Err(error) => Err(DataError::io("write", output)(error).into()),
         }
@@ -51,14 +52,14 @@ impl OutputLock {
 impl Drop for OutputLock {
     fn drop(&mut self) {
         if let Some(file) = &self.file {
-            // Removed while still locked. Only an empty file is ours; one with contents happens to have the name.
+            // Removed while still locked. Only an empty file is a lock; another file may have the same name.
             if file.metadata().is_ok_and(|found| found.len() == 0) {
                 let _ = std::fs::remove_file(&self.path);
             }
         }
         for folder in &self.made {
             if std::fs::remove_dir(folder).is_err() {
-                break; // it holds something by now
+                break; // it is not empty by now
             }
         }
     }
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_file_that_a_kill_left_is_in_nobodys_way_and_a_file_with_contents_stays() {
+    fn a_stale_lock_file_is_harmless_and_a_file_with_contents_stays() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("net.safetensors");
         let lock = folder.path().join("net.safetensors.lock");
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_made_for_a_lock_goes_with_it_unless_something_was_put_there() {
+    fn a_folder_created_for_a_lock_is_removed_unless_it_has_contents() {
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("a/b/run");
         drop(OutputLock::inside(&run).unwrap());

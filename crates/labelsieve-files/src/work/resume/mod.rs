@@ -1,4 +1,5 @@
-//! What makes two runs the same run, so that the second may resume where the first was killed: [`Key`].
+//! Recognising the same run, so that it can resume where it was killed: a [`Key`] identifies a run, and its journal is opened
+//! with [`open`].
 
 pub mod lock;
 
@@ -9,24 +10,24 @@ use labelsieve_numerics::level::Level;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::work::{Context, Kept, Monitor, Result};
+use crate::work::{Context, Monitor, Result, SavedWork};
 use crate::{DataError, Journal, JournalRecord, JournalStart, ids_table_of, is_stream};
 
-/// Counts the ways in which random numbers were ever drawn and sums rounded: one seed gives other numbers in another.
+/// The version of random numbers and rounding; increased whenever the same seed gives different results.
 pub const NUMBERS: u32 = 3;
 
-/// Everything that decides a result: the arguments of the command, what it found out by itself, and which files with
-/// which contents (by size and time of change).
+/// Everything that determines a result: the arguments of the command, settings that it derived, and the input files with
+/// their sizes and modification times.
 #[derive(Clone, Debug)]
 pub struct Key {
     lines: Vec<String>,
-    /// An input that is no regular file: nobody can tell whether it says the same the next time.
-    fleeting: Option<PathBuf>,
+    /// An input that is not a regular file, so that it cannot be recognised as unchanged.
+    stream: Option<PathBuf>,
 }
 
 impl Key {
-    /// All arguments of a command but those that are `excluded` by name, because they do not change what is kept. New
-    /// options are part of the key unless somebody names them here; a name that no option has is an error.
+    /// All arguments of a command except for those `excluded` by name, because they do not change the records. New options are
+    /// part of the key by default; an excluded name that is not an option is an error.
     pub fn new(command: &str, arguments: &impl Serialize, excluded: &[&str]) -> Result<Key> {
         let mut options = serde_json::to_value(arguments)?;
         let named = options.as_object_mut().context("arguments are options with names")?;
@@ -34,25 +35,25 @@ impl Key {
             named.remove(*name).with_context(|| format!("`{command}` has no option `{name}` to exclude"))?;
         }
         let version = format!("labelsieve {}, numbers {NUMBERS}", env!("CARGO_PKG_VERSION"));
-        Ok(Key { lines: vec![version, command.to_owned(), options.to_string()], fleeting: None })
+        Ok(Key { lines: vec![version, command.to_owned(), options.to_string()], stream: None })
     }
 
-    /// With what the command found out, e.g. settings that arguments stand for.
+    /// The key with facts that the command derived, e.g. default settings.
     pub fn with(mut self, facts: &Value) -> Key {
         self.lines.push(facts.to_string());
         self
     }
 
-    /// With the kind of machine, as far as results depend on it: the instructions of the CPU decide how sums are rounded.
+    /// The key with the kind of machine, as far as results depend on it: the instructions of the CPU affect rounding.
     pub fn on_device(self, kind: &str) -> Key {
         self.with(&json!({ "device": kind, "instructions": Level::current().to_string() }))
     }
 
-    /// With input files, and what is below those that are folders.
+    /// The key with input files, and the contents of those that are folders.
     pub fn with_files(mut self, files: &[&Path]) -> Result<Key> {
         for path in files {
             if is_stream(path) {
-                self.fleeting.get_or_insert_with(|| path.to_path_buf());
+                self.stream.get_or_insert_with(|| path.to_path_buf());
                 continue;
             }
             self.lines.push(stamp(path)?);
@@ -63,16 +64,16 @@ impl Key {
         Ok(self)
     }
 
-    /// With the fingerprint of files that are read one after the other, such as images.
+    /// The key with the fingerprint of many files, such as images.
     pub fn with_fingerprint(mut self, fingerprint: String) -> Key {
         self.lines.push(fingerprint);
         self
     }
 
-    /// The key as a text: the same for the same run. A run with a fleeting input is like no other, and says so.
+    /// The key as text: the same for the same run. A run with a stream is never the same again, which is reported.
     pub fn text(&self, monitor: &dyn Monitor) -> String {
         let mut lines = self.lines.clone();
-        if let Some(path) = &self.fleeting {
+        if let Some(path) = &self.stream {
             monitor.note(&format!("`{}` is not a regular file; this run cannot be resumed", path.display()));
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             let now = now.map_or(0, |age| age.as_nanos());
@@ -82,12 +83,13 @@ impl Key {
     }
 }
 
-/// For `serialize_with`: an argument as the program sees it. Paths need not be UTF-8, and some types have no other form.
+/// For `serialize_with`: the debug form of an argument. Paths need not be UTF-8, and some types have no other form.
 pub fn debug<S: Serializer>(value: &impl Debug, serializer: S) -> std::result::Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{value:?}"))
 }
 
-/// What else is read when this file or folder is: the parts of a clip-retrieval folder, the table of ids beside an array.
+/// Further files that are read along with this file or folder: the parts of a clip-retrieval folder, the table of ids beside
+/// an array.
 fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for folder in ["img_emb", "metadata"].map(|name| path.join(name)).iter().filter(|folder| folder.is_dir())
@@ -101,12 +103,12 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A file and the state it is in.
+/// A file with its state.
 pub fn stamp(path: &Path) -> Result<String> {
     Ok(format!("{path:?} {}", state(path)?))
 }
 
-/// The state that a file is in: its size and time of change.
+/// The state of a file: its size and modification time.
 pub fn state(path: &Path) -> Result<String> {
     let metadata = std::fs::metadata(path).map_err(DataError::io("open", path))?;
     let changed = metadata.modified().map_err(DataError::io("open", path))?;
@@ -114,35 +116,44 @@ pub fn state(path: &Path) -> Result<String> {
     Ok(format!("{} {changed}", metadata.len()))
 }
 
-/// Opens the journal of a run and says what it found. `unit` says what its records are, `total` how many there will be,
-/// where that is known.
+/// The records of a journal, for messages.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordUnits<'a> {
+    /// The unit of a record, in the plural.
+    pub unit: &'a str,
+    /// The total number of records, if known.
+    pub total: Option<usize>,
+}
+
+/// Opens the journal of a run, and reports whether it is resumed.
 pub fn open(
     path: &Path,
     key: &Key,
-    (total, unit): (Option<usize>, &str),
+    units: RecordUnits<'_>,
     monitor: &dyn Monitor,
 ) -> Result<(Journal, Vec<JournalRecord>)> {
     let mut records = Vec::new();
-    let journal = open_by_record(path, key, (total, unit), monitor, |key, payload| {
+    let journal = open_by_record(path, key, units, monitor, |key, payload| {
         records.push((key.to_owned(), payload.to_vec()));
     })?;
     Ok((journal, records))
 }
 
-/// The same, with one record in memory at a time: each is shown to `visit`.
+/// As [`open`], with one record in memory at a time: each is passed to `visit`.
 pub fn open_by_record(
     path: &Path,
     key: &Key,
-    (total, unit): (Option<usize>, &str),
+    units: RecordUnits<'_>,
     monitor: &dyn Monitor,
     mut visit: impl FnMut(&str, &[u8]),
 ) -> Result<Journal> {
+    let RecordUnits { unit, total } = units;
     let mut n_records = 0;
     let journal = Journal::open_by_record(path, &key.text(monitor), |key, payload| {
         n_records += 1;
         visit(key, payload);
     })?;
-    monitor.keep(Kept::Journal { path: path.to_path_buf(), unit: unit.to_owned(), total });
+    monitor.keep(SavedWork::Journal { path: path.to_path_buf(), unit: unit.to_owned(), total });
     match journal.start() {
         JournalStart::Resumed if n_records > 0 => {
             let of = total.map_or(String::new(), |total| format!("of {total} "));
@@ -208,7 +219,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn an_input_that_is_no_regular_file_is_never_the_same() {
+    fn a_stream_is_never_the_same() {
         let arguments = Arguments { input: "a".into(), rate: 0.5, output: "x" };
         let now = || text(&arguments, &[], &[Path::new("/dev/null")]).unwrap();
         assert_ne!(now(), now());

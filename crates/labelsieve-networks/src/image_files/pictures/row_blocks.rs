@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use labelsieve_files::Result;
-use labelsieve_files::tables::parquet_columns::Groups;
+use labelsieve_files::tables::parquet_groups::Groups;
 
 use super::super::parquet_images::{ParquetImages, RowBytes};
 

@@ -1,18 +1,18 @@
-//! What a person is told about the texts: rows and files that were left out, names that several classes share.
+//! Messages about the texts: skipped rows and files, names that several classes share.
 
 use std::path::Path;
 
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, Words, option, words};
 use labelsieve_files::{ForeignEncoding, counted, is_stream};
 
 use crate::names::{ClassList, NameWarning};
 use crate::text::{DamagedFile, Position, ScanSummary};
 
-/// Warnings of one kind that are told one by one.
-pub(super) const SHOWN: usize = 5;
+/// Maximum number of warnings of one kind.
+pub(super) const MAX_SHOWN: usize = 5;
 
-/// Says which rows and files were left out and why.
-pub(super) fn tell_of_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
+/// Reports skipped rows and files.
+pub(super) fn report_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
     if summary.n_bad > 0 {
         let swallowed = match summary.n_swallowed {
             0 => String::new(),
@@ -27,15 +27,15 @@ pub(super) fn tell_of_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
             monitor.note(&format!("  {place}: expected {}, found {}", bad.expected, bad.found));
         }
     }
-    // When nothing at all was read, the error says it.
-    for (path, encoding) in summary.foreign.iter().take(if summary.n_rows > 0 { SHOWN } else { 0 }) {
+    // If nothing was read, the error contains it.
+    for (path, encoding) in summary.foreign.iter().take(if summary.n_rows > 0 { MAX_SHOWN } else { 0 }) {
         monitor.hint(&how_to_convert(path, *encoding).into());
     }
-    for DamagedFile { path, message, unread } in summary.damaged.iter().take(SHOWN) {
+    for DamagedFile { path, message, unread } in summary.damaged.iter().take(MAX_SHOWN) {
         monitor.warning(&format!("`{}` is damaged: {unread} ({message})", path.display()));
     }
-    if summary.damaged.len() > SHOWN {
-        monitor.warning(&format!("… and {} more damaged files", summary.damaged.len() - SHOWN));
+    if summary.damaged.len() > MAX_SHOWN {
+        monitor.warning(&format!("… and {} more damaged files", summary.damaged.len() - MAX_SHOWN));
     }
     let damaged = match summary.damaged.len() {
         0 => String::new(),
@@ -48,7 +48,7 @@ pub(super) fn tell_of_rows(summary: &ScanSummary, monitor: &dyn Monitor) {
     monitor.note(&format!("{} read{skipped}{damaged}", counted(summary.n_rows as usize, "row")));
 }
 
-/// Nothing read is no result.
+/// Fails if no row was read.
 pub(super) fn check_rows(summary: &ScanSummary) -> Result<()> {
     if summary.n_rows > 0 {
         return Ok(());
@@ -59,8 +59,8 @@ pub(super) fn check_rows(summary: &ScanSummary) -> Result<()> {
         (n, _) => format!("no readable rows: all {n} are malformed"),
     };
     let hint = match summary.foreign.first() {
-        Some((path, encoding)) => how_to_convert(path, *encoding),
-        None => "set --format if the format was not detected correctly".to_owned(),
+        Some((path, encoding)) => Words::from(how_to_convert(path, *encoding)),
+        None => words!["set ", option("format"), " if the format was not detected correctly"],
     };
     Err(Error::input(message, hint))
 }
@@ -82,14 +82,14 @@ pub fn how_to_convert(path: &Path, encoding: ForeignEncoding) -> String {
             format!("convert it: iconv -f {name} -t UTF-8 {} > {}", path.display(), converted.display())
         }
         None if encoding == ForeignEncoding::BrokenUtf8 => "repair or remove these lines".to_owned(),
-        None => "find out its encoding and convert it with iconv -f ENCODING -t UTF-8".to_owned(),
+        None => "convert it with iconv -f ENCODING -t UTF-8".to_owned(),
     }
 }
 
-/// Says which names cannot be found, or are found for several classes.
+/// Warns about names that cannot be found, or that several classes share.
 pub(super) fn warn_about_names(warnings: &[NameWarning], classes: &ClassList, monitor: &dyn Monitor) {
     let id = |class: usize| classes.classes()[class].id.as_str();
-    for warning in warnings.iter().take(SHOWN) {
+    for warning in warnings.iter().take(MAX_SHOWN) {
         match warning {
             NameWarning::Shared { words, classes } => {
                 let ids: Vec<&str> = classes.iter().map(|&class| id(class)).collect();
@@ -103,7 +103,7 @@ pub(super) fn warn_about_names(warnings: &[NameWarning], classes: &ClassList, mo
             }
         }
     }
-    if warnings.len() > SHOWN {
-        monitor.warning(&format!("… and {} more names like these", warnings.len() - SHOWN));
+    if warnings.len() > MAX_SHOWN {
+        monitor.warning(&format!("… and {} more names like these", warnings.len() - MAX_SHOWN));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! `labelsieve-bench` is a second program with the same [`front_end`]; it shares [`arguments`] and some of the [`commands`].
 
+mod answers;
 pub mod arguments;
 pub mod commands;
 pub mod front_end;

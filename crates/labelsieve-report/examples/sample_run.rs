@@ -189,11 +189,13 @@ fn likely(score: f64) -> f64 {
 fn draw(shape: usize, random: &mut Random) -> Vec<u8> {
     let shade =
         |random: &mut Random, low: f64| [0; 3].map(|_| (low + (255.0 - low) * random.next() * 0.6) as u8);
-    let (ground, colour) = (shade(random, 110.0), shade(random, 10.0));
+    let ground = shade(random, 110.0);
+    let colour = shade(random, 10.0);
     let (x0, y0, size) =
         (24.0 + 16.0 * random.next(), 24.0 + 16.0 * random.next(), 12.0 + 10.0 * random.next());
     let picture = RgbImage::from_fn(64, 64, |x, y| {
-        let (dx, dy) = ((f64::from(x) - x0) / size, (f64::from(y) - y0) / size);
+        let dx = (f64::from(x) - x0) / size;
+        let dy = (f64::from(y) - y0) / size;
         let inside = match shape % 6 {
             0 => dx.hypot(dy) < 1.0,
             1 => dx.abs().max(dy.abs()) < 0.9,

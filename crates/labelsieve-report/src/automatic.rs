@@ -22,18 +22,18 @@ pub(crate) fn figures(classes: &Classes) -> Vec<Figure> {
         "cumulative-relevance",
         "Cumulative relevance",
         "The share of a class's candidates (vertical) whose relevance is at most x (horizontal). A curve that rises on the \
-         left means that most candidates were found irrelevant; one that rises on the right, that most were kept.",
+         left means that most candidates are irrelevant; one that rises on the right, that most are relevant.",
         FigureKind::CumulativeRelevance { classes: classes.relevance() },
     )];
-    let (relevant, irrelevant) = classes.by_truth();
-    if !relevant.is_empty() || !irrelevant.is_empty() {
+    let known = classes.by_truth();
+    if known.n_known() > 0 {
         figures.push(figure(
             "relevance-and-truth",
             "Relevance against ground truth",
             "Histograms: how relevance is distributed over candidates that belong to their class and over those that do not, each \
              group as 100 %. Curve: lowering the threshold keeps more of both groups; the area under the curve (AUC) is \
              the probability that a relevant candidate scores above an irrelevant one.",
-            FigureKind::Separation { relevant, irrelevant },
+            FigureKind::Separation { relevant: known.relevant, irrelevant: known.irrelevant },
         ));
     }
     let (probability, truth) = classes.known_probabilities();
@@ -44,7 +44,7 @@ pub(crate) fn figures(classes: &Classes) -> Vec<Figure> {
             "reliability",
             "Probability against ground truth",
             "Candidates by their probability (horizontal), and the share of them that belongs to its class (vertical). On the \
-             diagonal, probabilities keep their word; below it, they promise too much. The expected error is the mean \
+             diagonal, probabilities are calibrated; below it, they are too high. The expected error is the mean \
              distance from the diagonal over candidates. Bars count the candidates.",
             FigureKind::Reliability { series: vec![ReliabilitySeries { name: "all classes".to_owned(), bins }] },
         ));
@@ -64,6 +64,9 @@ pub(crate) fn figures(classes: &Classes) -> Vec<Figure> {
     }
     figures
 }
+
+const NOISE_CAPTION: &str = " Noise is the share of candidates that do not belong to their class.";
+const ADVICE_CAPTION: &str = " Candidates with at least the advised probability (keep ≥) are kept; right is the share of these expected to belong to the class.";
 
 /// One row per class.
 pub(crate) fn class_table(classes: &Classes) -> ResultTable {
@@ -107,16 +110,8 @@ pub(crate) fn class_table(classes: &Classes) -> ResultTable {
         }
         TableRow::new(class.name.clone(), cells)
     });
-    let truth = match with_truth {
-        true => " Noise is the share of candidates that do not belong to their class.",
-        false => "",
-    };
-    let advice = match with_advice {
-        true => {
-            " Kept are candidates with at least the advised probability, keep ≥; of these, so many are expected to be right."
-        }
-        false => "",
-    };
+    let truth = if with_truth { NOISE_CAPTION } else { "" };
+    let advice = if with_advice { ADVICE_CAPTION } else { "" };
     ResultTable {
         id: "all-classes".into(),
         title: "All classes".into(),

@@ -11,7 +11,7 @@ use labelsieve_files::{
     is_text_id, read_relevance_reasons,
 };
 
-use crate::decided::Decided;
+use crate::decisions::CandidateDecisions;
 use crate::statistics::{auc, mean};
 use crate::{ClassRelevance, settings};
 
@@ -19,7 +19,7 @@ use crate::{ClassRelevance, settings};
 pub(crate) struct Class {
     /// As files spell it.
     pub(crate) key: String,
-    /// For people.
+    /// As readers see it.
     pub(crate) name: String,
     /// Rows of its clean examples.
     pub(crate) clean: Vec<usize>,
@@ -27,12 +27,12 @@ pub(crate) struct Class {
     pub(crate) ranked: Vec<usize>,
 }
 
-/// What a relevance file and perhaps a truth file say, class by class.
+/// The contents of a relevance file, joined with truth and decisions, class by class.
 pub(crate) struct Classes {
     pub(crate) table: RelevanceTable,
     /// Per row of the table, whether it belongs to its class, where that is known.
     pub(crate) truth: Vec<Option<bool>>,
-    pub(crate) decided: Decided,
+    pub(crate) decided: CandidateDecisions,
     pub(crate) classes: Vec<Class>,
     /// How the relevance was scored, where the file says so.
     method: Option<Method>,
@@ -56,6 +56,49 @@ pub(crate) struct ClassNumbers {
     pub(crate) doubts: Doubts,
 }
 
+/// The relevance or the probability of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RatedCandidate {
+    pub(crate) value: f32,
+    /// Whether it belongs to its class, where that is known.
+    pub(crate) truth: Option<bool>,
+}
+
+/// Values of the candidates whose truth is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ValuesByTruth {
+    pub(crate) relevant: Vec<f32>,
+    pub(crate) irrelevant: Vec<f32>,
+}
+
+impl ValuesByTruth {
+    pub(crate) fn of(candidates: impl IntoIterator<Item = RatedCandidate>) -> ValuesByTruth {
+        let mut values = ValuesByTruth::default();
+        for RatedCandidate { value, truth } in candidates {
+            match truth {
+                Some(true) => values.relevant.push(value),
+                Some(false) => values.irrelevant.push(value),
+                None => (),
+            }
+        }
+        values
+    }
+
+    pub(crate) fn n_known(&self) -> usize {
+        self.relevant.len() + self.irrelevant.len()
+    }
+
+    /// The irrelevant share.
+    pub(crate) fn noise(&self) -> Option<f64> {
+        (self.n_known() > 0).then(|| self.irrelevant.len() as f64 / self.n_known() as f64)
+    }
+
+    /// The area under the ROC curve; none unless there are values on both sides.
+    pub(crate) fn auc(&self) -> Option<f64> {
+        auc(&self.relevant, &self.irrelevant)
+    }
+}
+
 /// A part of a ranked list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
@@ -71,8 +114,8 @@ impl Classes {
         decisions: Option<DecisionTable>,
     ) -> Result<Classes> {
         let decided = match &decisions {
-            Some(decisions) => Decided::of_file(&table, decisions)?,
-            None => Decided::of_column(&table),
+            Some(decisions) => CandidateDecisions::of_file(&table, decisions)?,
+            None => CandidateDecisions::of_column(&table),
         };
         let truth = match truth {
             Some(truth) => join(&table, &truth)?,
@@ -110,18 +153,21 @@ impl Classes {
     }
 
     /// The relevance of a class's candidates with what is known of them, most relevant first.
-    pub(crate) fn candidates(&self, class: &Class) -> Vec<(f32, Option<bool>)> {
-        class.ranked.iter().map(|&row| (self.table.relevance[row], self.truth[row])).collect()
+    pub(crate) fn candidates(&self, class: &Class) -> Vec<RatedCandidate> {
+        let rated =
+            |&row: &usize| RatedCandidate { value: self.table.relevance[row], truth: self.truth[row] };
+        class.ranked.iter().map(rated).collect()
     }
 
     /// The probabilities of a class's candidates, where the file has them, with what is known of each.
-    pub(crate) fn probabilities(&self, class: &Class) -> Vec<(f32, Option<bool>)> {
+    pub(crate) fn probabilities(&self, class: &Class) -> Vec<RatedCandidate> {
         let Some(probability) = &self.table.probability else { return Vec::new() };
-        class.ranked.iter().filter_map(|&row| Some((probability[row]?, self.truth[row]))).collect()
+        let rated = |&row: &usize| Some(RatedCandidate { value: probability[row]?, truth: self.truth[row] });
+        class.ranked.iter().filter_map(rated).collect()
     }
 
-    /// The probabilities of candidates whose truth is known, but of those that the relevance was made with decisions about: there,
-    /// they are what a person said.
+    /// The probabilities of candidates whose truth is known. Candidates that were scored with a decision about them are left out:
+    /// their probability is the decision.
     pub(crate) fn known_probabilities(&self) -> (Vec<f32>, Vec<bool>) {
         let settled = |row: usize| {
             let decision = self.table.decisions.as_ref().and_then(|decisions| decisions[row]);
@@ -141,21 +187,18 @@ impl Classes {
 
     pub(crate) fn numbers(&self, class: &Class) -> ClassNumbers {
         let candidates = self.candidates(class);
-        let kind = |wanted: bool| -> Vec<f32> {
-            candidates.iter().filter(|(_, truth)| *truth == Some(wanted)).map(|(value, _)| *value).collect()
-        };
-        let (relevant, irrelevant) = (kind(true), kind(false));
-        let n_known = relevant.len() + irrelevant.len();
-        let values = || candidates.iter().map(|(value, _)| *value);
-        let probability: Vec<f32> = self.probabilities(class).into_iter().map(|(value, _)| value).collect();
+        let known = ValuesByTruth::of(candidates.iter().copied());
+        let values = || candidates.iter().map(|candidate| candidate.value);
+        let probability: Vec<f32> =
+            self.probabilities(class).into_iter().map(|candidate| candidate.value).collect();
         ClassNumbers {
             n_clean: class.clean.len(),
             n_texts: class.clean.iter().filter(|&&row| is_text_id(&self.table.ids[row])).count(),
             n_candidates: candidates.len(),
             mean: mean(values()),
             weight: values().map(f64::from).sum(),
-            noise: (n_known > 0).then(|| irrelevant.len() as f64 / n_known as f64),
-            auc: auc(&relevant, &irrelevant),
+            noise: known.noise(),
+            auc: known.auc(),
             decided: self.decided.count(class.ranked.iter().copied()),
             advice: Advice::new(&probability),
             doubts: self.doubts(class),
@@ -167,25 +210,20 @@ impl Classes {
         self.classes
             .iter()
             .map(|class| {
-                let (relevance, truth): (Vec<f32>, Vec<Option<bool>>) =
-                    self.candidates(class).into_iter().unzip();
-                let relevant = truth.into_iter().collect::<Option<Vec<bool>>>().unwrap_or_default();
-                ClassRelevance { class: class.name.clone(), relevance, relevant }
+                let candidates = self.candidates(class);
+                let truth: Option<Vec<bool>> = candidates.iter().map(|candidate| candidate.truth).collect();
+                ClassRelevance {
+                    class: class.name.clone(),
+                    relevance: candidates.iter().map(|candidate| candidate.value).collect(),
+                    relevant: truth.unwrap_or_default(),
+                }
             })
             .collect()
     }
 
     /// The relevance of all candidates known to be relevant, and of those known not to be.
-    pub(crate) fn by_truth(&self) -> (Vec<f32>, Vec<f32>) {
-        let (mut relevant, mut irrelevant) = (Vec::new(), Vec::new());
-        for (value, truth) in self.classes.iter().flat_map(|class| self.candidates(class)) {
-            match truth {
-                Some(true) => relevant.push(value),
-                Some(false) => irrelevant.push(value),
-                None => (),
-            }
-        }
-        (relevant, irrelevant)
+    pub(crate) fn by_truth(&self) -> ValuesByTruth {
+        ValuesByTruth::of(self.classes.iter().flat_map(|class| self.candidates(class)))
     }
 
     /// The reasons of all rows.
@@ -197,22 +235,23 @@ impl Classes {
 
 impl Class {
     /// Rows of the candidates that are shown with pictures.
-    pub(crate) fn shown(&self, most: usize) -> impl Iterator<Item = usize> + '_ {
-        let ranks = sections(self.ranked.len(), most).into_iter().flat_map(|section| section.ranks);
+    pub(crate) fn shown(&self, per_class: usize) -> impl Iterator<Item = usize> + '_ {
+        let ranks = sections(self.ranked.len(), per_class).into_iter().flat_map(|section| section.ranks);
         ranks.map(|rank| self.ranked[rank])
     }
 }
 
-/// As in the paper's figure: the top of the ranking, some of the middle, and the bottom.
-pub(crate) fn sections(n_candidates: usize, most: usize) -> Vec<Section> {
-    if n_candidates <= most {
+/// As in the paper's figure: the top of the ranking, some of the middle, and the bottom; `n_shown` candidates in all.
+pub(crate) fn sections(n_candidates: usize, n_shown: usize) -> Vec<Section> {
+    if n_candidates <= n_shown {
         return match n_candidates {
             0 => Vec::new(),
             n => vec![Section { name: "All candidates", ranks: 0..n }],
         };
     }
-    let (n_first, n_last) = (most.div_ceil(2), most / 4);
-    let n_middle = most - n_first - n_last;
+    let n_first = n_shown.div_ceil(2);
+    let n_last = n_shown / 4;
+    let n_middle = n_shown - n_first - n_last;
     let between = n_first..n_candidates - n_last;
     let start = between.start + (between.len() - n_middle) / 2;
     [
@@ -272,12 +311,17 @@ mod tests {
         let classes = Classes::new(table(), Some(truth), None).unwrap();
         let [cat, owl] = &classes.classes[..] else { panic!("two classes") };
         assert_eq!((owl.name.as_str(), &owl.clean[..], &owl.ranked[..]), ("owl", &[1][..], &[2, 3, 0][..]));
-        assert_eq!(classes.candidates(owl), [(0.75, Some(true)), (0.5, None), (0.25, Some(false))]);
-        assert_eq!(classes.candidates(cat), [(0.125, Some(true))]);
+        let rated = |value, truth| RatedCandidate { value, truth };
+        assert_eq!(
+            classes.candidates(owl),
+            [rated(0.75, Some(true)), rated(0.5, None), rated(0.25, Some(false))]
+        );
+        assert_eq!(classes.candidates(cat), [rated(0.125, Some(true))]);
         let numbers = classes.numbers(owl);
         assert_eq!((numbers.n_clean, numbers.n_candidates, numbers.weight), (1, 3, 1.5));
         assert_eq!((numbers.mean, numbers.noise, numbers.auc), (Some(0.5), Some(0.5), Some(1.0)));
-        assert_eq!(classes.by_truth(), (vec![0.125, 0.75], vec![0.25]));
+        let values = ValuesByTruth { relevant: vec![0.125, 0.75], irrelevant: vec![0.25] };
+        assert_eq!(classes.by_truth(), values);
         assert_eq!(classes.relevance()[1].relevant, [] as [bool; 0], "one of them is not known");
     }
 

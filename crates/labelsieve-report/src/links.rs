@@ -18,11 +18,13 @@ impl Links {
 
     /// The address of an existing folder, with a slash at its end; none if no relative path leads there.
     pub(crate) fn to_folder(&self, folder: &Path) -> Option<String> {
-        let (from, to) = (self.page.as_ref()?, folder.canonicalize().ok()?);
+        let from = self.page.as_ref()?;
+        let to = folder.canonicalize().ok()?;
         let n_common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
         // On Windows another drive has another prefix, and `..` does not lead from one to the other.
         let is_way = |part: &Component<'_>| matches!(part, Component::Normal(_));
-        let (up, down) = (from.components().skip(n_common), to.components().skip(n_common));
+        let up = from.components().skip(n_common);
+        let down = to.components().skip(n_common);
         if !up.clone().all(|part| is_way(&part)) {
             return None;
         }
@@ -30,10 +32,8 @@ impl Links {
             0 => "./".to_owned(), // so that no name can be taken for `javascript:`
             n => "../".repeat(n),
         };
-        Some(start + &encode_parts(down)?).map(|address| match address.ends_with('/') {
-            true => address,
-            false => address + "/",
-        })
+        let address = start + &encode_parts(down)?;
+        Some(if address.ends_with('/') { address } else { address + "/" })
     }
 }
 
@@ -48,9 +48,10 @@ fn encode_parts<'a>(parts: impl Iterator<Item = Component<'a>>) -> Option<String
         let Component::Normal(name) = part else { return None };
         let mut text = String::new();
         for &byte in name.as_encoded_bytes() {
-            match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-                true => text.push(char::from(byte)),
-                false => text += &format!("%{byte:02X}"),
+            if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+                text.push(char::from(byte));
+            } else {
+                text += &format!("%{byte:02X}");
             }
         }
         encoded.push(text);

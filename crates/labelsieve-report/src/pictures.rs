@@ -8,7 +8,7 @@ use labelsieve_networks::image_files::ImageSource;
 
 pub use labelsieve_networks::image_files::PictureSources as Pictures;
 
-use crate::thumbnails::{Block, Thumbnails};
+use crate::thumbnails::{PictureBlock, Thumbnails};
 
 /// Looks for the captions and files of the examples `wanted` and for the pictures of `pictured`, a part of them; calls
 /// `progress` with the number of pictures as they are found.
@@ -54,7 +54,9 @@ fn stream(
     found: &mut Thumbnails,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Vec<String>> {
-    let (mut block, mut seen, mut ids) = (Block::default(), BTreeSet::new(), Vec::new());
+    let mut block = PictureBlock::default();
+    let mut seen = BTreeSet::new();
+    let mut ids = Vec::new();
     for image in source.images()? {
         match image {
             Ok(image) if pictured.contains(image.id.as_str()) => {

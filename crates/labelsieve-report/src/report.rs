@@ -1,4 +1,4 @@
-//! What a report is made of, and where it goes.
+//! The sources of a report, and the order in which it is written.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -11,7 +11,7 @@ use labelsieve_files::{
 
 use crate::classes::Classes;
 use crate::figures::{Layout, describe, draw};
-use crate::html::{self, Counts};
+use crate::html;
 use crate::pictures::{self, Pictures};
 use crate::svg::STANDALONE_START;
 use crate::thumbnails::Thumbnails;
@@ -43,7 +43,7 @@ pub struct Progress {
     pub wanted: usize,
 }
 
-/// What a report holds.
+/// The contents of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Tables.
@@ -62,7 +62,7 @@ pub struct Summary {
     pub links: usize,
     /// Candidates that people decided about.
     pub decisions: usize,
-    /// Decisions about examples that are no candidates here, as id and class.
+    /// Decisions about examples that are not candidates here, as id and class.
     pub foreign_decisions: Vec<(String, String)>,
     /// Pictures that could not be read: the example and the reason.
     pub unreadable: Vec<(String, String)>,
@@ -80,7 +80,7 @@ impl Report {
         let there = |path: PathBuf| path.exists().then_some(path);
         let mut info = run.info().clone();
         if let Some(relevance) = there(run.relevance_path()) {
-            info = settings::add_said(info, &read_relevance(relevance)?);
+            info = settings::add_spelled_out(info, &read_relevance(relevance)?);
         }
         Ok(Report {
             info,
@@ -98,7 +98,7 @@ impl Report {
         })
     }
 
-    /// The report of a relevance file, as `labelsieve clean` writes it.
+    /// The report of a relevance file.
     pub fn of_relevance(path: impl Into<PathBuf>) -> Result<Report> {
         let path = path.into();
         let info = settings::add_all(RunInfo::new(title_of(&path)), &read_relevance(&path)?);
@@ -147,7 +147,7 @@ impl Report {
         Report { per_class, ..self }
     }
 
-    /// Shows this command beside the galleries: the one that opens these candidates for a person to decide on.
+    /// Shows this command beside the galleries: the one that opens these candidates for review.
     pub fn with_review_command(self, command: impl Into<String>) -> Report {
         Report { review: Some(command.into()), ..self }
     }
@@ -179,29 +179,24 @@ impl Report {
             originals: &originals,
             per_class: self.per_class,
         });
-        let page = html::Page {
-            info: &self.info,
-            tables: &tables,
-            figures: &figures,
-            galleries: sources.as_ref().map(|sources| (sources, self.intro(sources))),
-        };
-        let written = |result: std::io::Result<()>| result.map_err(DataError::io("write", path));
-        written(page.write_start(&mut file))?;
-        if let Some(sources) = &sources {
-            self.count_missing(sources.classes, &thumbnails, &mut summary);
-            for (number, class) in sources.classes.classes.iter().enumerate() {
-                let counts = html::write_class(&mut file, sources, number, class);
-                let Counts { examples, pictures, links } = counts.map_err(DataError::io("write", path))?;
-                summary.examples += examples;
-                summary.pictures += pictures;
-                summary.links += links;
+        let galleries =
+            sources.as_ref().map(|sources| html::Galleries { sources, intro: self.intro(sources) });
+        let page = html::Page { info: &self.info, tables: &tables, figures: &figures, galleries };
+        let mut write = || -> std::io::Result<()> {
+            page.write_start(&mut file)?;
+            if let Some(sources) = &sources {
+                write_classes(&mut file, sources, &mut summary)?;
             }
-            summary.classes = sources.classes.classes.len();
-            summary.decisions = sources.classes.decided.count_all().total();
-            summary.foreign_decisions = sources.classes.decided.foreign.clone();
-        }
-        written(page.write_end(&mut file))?;
+            page.write_end(&mut file)
+        };
+        write().map_err(DataError::io("write", path))?;
         file.commit()?;
+        if let Some(classes) = &classes {
+            self.count_missing(classes, &thumbnails, &mut summary);
+            summary.classes = classes.classes.len();
+            summary.decisions = classes.decided.count_all().total();
+            summary.foreign_decisions = classes.decided.foreign.clone();
+        }
         summary.unreadable = thumbnails.unreadable;
         summary.ambiguous = thumbnails.ambiguous.into_iter().collect();
         Ok(summary)
@@ -251,7 +246,7 @@ impl Report {
         figures
     }
 
-    /// What the galleries say before the first class.
+    /// The facts for the text before the first class.
     fn intro(&self, sources: &html::Sources<'_>) -> html::Intro<'_> {
         let ids = &sources.classes.table.ids;
         let has_picture = |row: &usize| sources.thumbnails.by_id.contains_key(&ids[*row]);
@@ -298,14 +293,30 @@ impl Report {
     }
 }
 
+/// Writes the galleries, and adds what they show to the summary.
+fn write_classes(
+    file: &mut AtomicFile,
+    sources: &html::Sources<'_>,
+    summary: &mut Summary,
+) -> std::io::Result<()> {
+    for (number, class) in sources.classes.classes.iter().enumerate() {
+        let counts = html::write_class(file, sources, number, class)?;
+        summary.examples += counts.examples;
+        summary.pictures += counts.pictures;
+        summary.links += counts.links;
+    }
+    Ok(())
+}
+
 /// `Relevance of owls` for `owls.parquet`, `owls/relevance.parquet` and `owls/relevance-reviewed.parquet`.
 fn title_of(relevance: &Path) -> String {
     let stem = relevance.file_stem().unwrap_or_default().to_string_lossy();
     let begins_with_relevance =
         stem.split(['-', '_', '.', ' ']).next().is_some_and(|first| first.eq_ignore_ascii_case("relevance"));
-    let name = match begins_with_relevance {
-        true => relevance.parent().and_then(Path::file_name).map(|name| name.to_string_lossy()),
-        false => Some(stem),
+    let name = if begins_with_relevance {
+        relevance.parent().and_then(Path::file_name).map(|name| name.to_string_lossy())
+    } else {
+        Some(stem)
     };
     name.map_or_else(|| "Relevance".to_owned(), |name| format!("Relevance of {name}"))
 }

@@ -1,4 +1,4 @@
-//! The settings that a relevance file carries, as a list for people.
+//! The settings that a relevance file carries, as a readable list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::RunInfo;
 
-/// Where `labelsieve clean` keeps its settings.
+/// The metadata key of the settings of a scoring run.
 const KEY: &str = "labelsieve";
-/// How the page calls the weight of the noisy examples in the loss.
+/// The name on the page of the weight of the noisy examples in the loss.
 const LAMBDA: &str = "λ";
 
 /// Adds all settings of the run that wrote `table`.
 pub(crate) fn add_all(mut info: RunInfo, table: &RelevanceTable) -> RunInfo {
-    info = add_said(info, table);
+    info = add_spelled_out(info, table);
     for (key, value) in &table.metadata {
         match serde_json::from_str::<Value>(value) {
             Ok(settings @ Value::Object(_)) => info = with_settings(info, "", &settings),
@@ -26,7 +26,7 @@ pub(crate) fn add_all(mut info: RunInfo, table: &RelevanceTable) -> RunInfo {
     info
 }
 
-/// How the relevance was scored, where the file says so in words that we know.
+/// The method that scored the relevance, where the file has one that we know.
 pub(crate) fn method(table: &RelevanceTable) -> Option<Method> {
     serde_json::from_value(of_file(table)?.get_mut("method")?.take()).ok()
 }
@@ -35,12 +35,12 @@ fn of_file(table: &RelevanceTable) -> Option<Value> {
     serde_json::from_str(table.metadata.get(KEY)?).ok()
 }
 
-/// Adds what is said in words: λ, and what the method chose.
-pub(crate) fn add_said(info: RunInfo, table: &RelevanceTable) -> RunInfo {
+/// Adds λ and the choices of the method, which are spelled out.
+pub(crate) fn add_spelled_out(info: RunInfo, table: &RelevanceTable) -> RunInfo {
     add_choices(add_lambda(info, table), table)
 }
 
-/// Adds what the method chose for how many classes, and why.
+/// Adds the choices of the method with their reasons and numbers of classes.
 fn add_choices(info: RunInfo, table: &RelevanceTable) -> RunInfo {
     let settings = of_file(table).unwrap_or_default();
     let choices = settings["choices"].as_array().map_or(&[][..], Vec::as_slice);
@@ -49,7 +49,7 @@ fn add_choices(info: RunInfo, table: &RelevanceTable) -> RunInfo {
             (Some(words), Some(n)) => {
                 info.setting(format!("chosen for {}", counted(n as usize, "class")), words)
             }
-            _ => info, // somebody else's file
+            _ => info, // a file of another program
         }
     })
 }
@@ -63,14 +63,14 @@ fn add_lambda(info: RunInfo, table: &RelevanceTable) -> RunInfo {
         Some(_) if is_listed => info,
         Some(Value::Number(number)) => info.setting(LAMBDA, number.as_f64().unwrap_or_default() as f32),
         Some(Value::Null) => info.setting(LAMBDA, default_lambda(table)),
-        _ => info, // a method without it, or somebody else's file
+        _ => info, // a method without it, or a file of another program
     }
 }
 
 /// `by the number of clean examples: 0.01 for 1, 0.05 for 2 or more`
 fn default_lambda(table: &RelevanceTable) -> String {
-    /// More are told by both ends.
-    const MOST_LISTED: usize = 5;
+    /// Of more, the first and the last are listed.
+    const MAX_LISTED: usize = 5;
     let mut n_clean: BTreeMap<&str, usize> = BTreeMap::new();
     for row in 0..table.ids.len() {
         *n_clean.entry(table.classes.get(row)).or_default() += usize::from(table.is_clean[row]);
@@ -78,7 +78,7 @@ fn default_lambda(table: &RelevanceTable) -> String {
     let counts: BTreeSet<usize> = n_clean.into_values().collect();
     let all: Vec<String> = counts.iter().map(|&k| format!("{} for {k}", rounded(paper_lambda(k)))).collect();
     let listed = match &all[..] {
-        [first, .., last] if all.len() > MOST_LISTED => format!("{first} to {last}"),
+        [first, .., last] if all.len() > MAX_LISTED => format!("{first} to {last}"),
         _ => all.join(", "),
     };
     format!("default, by the number of clean examples: {listed}")
@@ -90,16 +90,13 @@ fn rounded(value: f32) -> f32 {
     digits.parse().unwrap_or(value)
 }
 
-/// Adds the values of a JSON object under their dotted names, as `labelsieve clean` stores them.
+/// Adds the values of a JSON object under their dotted names, as a scoring run stores them.
 fn with_settings(info: RunInfo, prefix: &str, value: &Value) -> RunInfo {
     match value {
         Value::Object(parts) => parts.iter().fold(info, |info, (name, part)| {
             let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-            if ["method.lambda", "choices"].contains(&name.as_str()) {
-                info
-            } else {
-                with_settings(info, &name, part)
-            } // said in words already
+            let is_spelled_out = ["method.lambda", "choices"].contains(&name.as_str());
+            if is_spelled_out { info } else { with_settings(info, &name, part) }
         }),
         Value::Null => info,
         Value::String(text) => info.setting(prefix, text),

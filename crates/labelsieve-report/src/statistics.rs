@@ -1,6 +1,6 @@
 //! The statistics in the figures.
 
-/// How many values fall into each of `n_bins` equal parts of [0, 1]; 1 itself is in the last.
+/// The number of values in each of `n_bins` equal parts of [0, 1]; 1 itself is in the last.
 pub(crate) fn histogram(values: impl IntoIterator<Item = f32>, n_bins: usize) -> Vec<usize> {
     let mut counts = vec![0; n_bins];
     for value in values {
@@ -26,7 +26,8 @@ pub(crate) fn roc(relevant: &[f32], irrelevant: &[f32]) -> Vec<(f64, f64)> {
     let mut all: Vec<(f32, bool)> =
         relevant.iter().map(|&r| (r, true)).chain(irrelevant.iter().map(|&r| (r, false))).collect();
     all.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-    let (mut hits, mut misses) = (0usize, 0usize);
+    let mut hits = 0usize;
+    let mut misses = 0usize;
     let mut curve = vec![(0.0, 0.0)];
     for group in all.chunk_by(|a, b| a.0 == b.0) {
         let n_relevant = group.iter().filter(|(_, is_relevant)| *is_relevant).count();
@@ -40,16 +41,17 @@ pub(crate) fn roc(relevant: &[f32], irrelevant: &[f32]) -> Vec<(f64, f64)> {
     curve
 }
 
-/// Every nth point of a curve, both ends included, so that at most about `most` are left.
-pub(crate) fn thinned(curve: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
-    let every = curve.len().div_ceil(most.max(1)).max(1);
+/// Every nth point of a curve, both ends included, so that at most about `max_points` are left.
+pub(crate) fn thinned(curve: &[(f64, f64)], max_points: usize) -> Vec<(f64, f64)> {
+    let every = curve.len().div_ceil(max_points.max(1)).max(1);
     let last = curve.len().saturating_sub(1);
     (0..curve.len()).filter(|&at| at % every == 0 || at == last).map(|at| curve[at]).collect()
 }
 
 /// Their mean, if there are any.
 pub(crate) fn mean(values: impl IntoIterator<Item = f32>) -> Option<f64> {
-    let (mut sum, mut count) = (0f64, 0usize);
+    let mut sum = 0f64;
+    let mut count = 0usize;
     for value in values {
         sum += f64::from(value);
         count += 1;

@@ -14,14 +14,14 @@ use rayon::prelude::*;
 const SIDE: u32 = 96;
 /// Smaller files are used unchanged, if they are not larger in pixels either.
 const SMALL_FILE: usize = 12 << 10;
-/// Larger files are not opened: no photo is that large.
-const LARGEST_FILE: u64 = 128 << 20;
-/// Pictures decoded at a time, unless that takes more than [`BLOCK_BYTES`].
-const BLOCK: usize = 256;
+/// Larger files are not opened: photos are smaller.
+const MAX_FILE_BYTES: u64 = 128 << 20;
+/// Pictures decoded at a time, unless that takes more than [`MAX_BLOCK_BYTES`].
+const MAX_BLOCK: usize = 256;
 /// The most memory for the pictures of a block, encoded and decoded, on all threads together.
-const BLOCK_BYTES: u64 = 256 << 20;
+const MAX_BLOCK_BYTES: u64 = 256 << 20;
 /// The most memory for one picture, which may be in a block of its own.
-const LARGEST_PICTURE: u64 = 1 << 30;
+const MAX_PICTURE_BYTES: u64 = 1 << 30;
 const QUALITY: u8 = 80;
 
 /// The pictures that were found, and those that could not be used.
@@ -41,7 +41,7 @@ pub(crate) struct Thumbnails {
 
 impl Thumbnails {
     /// Shrinks a block of encoded pictures on all threads.
-    pub(crate) fn add(&mut self, block: &mut Block) {
+    pub(crate) fn add(&mut self, block: &mut PictureBlock) {
         let pictures = std::mem::take(block).pictures;
         let shrunk: Vec<_> = pictures.into_par_iter().map(|(id, bytes)| (id, shrink(&bytes))).collect();
         for (id, uri) in shrunk {
@@ -55,12 +55,12 @@ impl Thumbnails {
     /// Adds a picture to the block, and shrinks the block before it takes too much memory.
     pub(crate) fn push(
         &mut self,
-        block: &mut Block,
+        block: &mut PictureBlock,
         id: String,
         bytes: Vec<u8>,
         progress: &mut dyn FnMut(usize),
     ) {
-        if bytes.len() as u64 > LARGEST_FILE {
+        if bytes.len() as u64 > MAX_FILE_BYTES {
             self.unreadable.push((id, too_long(bytes.len() as u64)));
             return;
         }
@@ -73,10 +73,10 @@ impl Thumbnails {
 
     /// Reads and shrinks the files of examples, and calls `progress` with the number of pictures.
     pub(crate) fn read_files(&mut self, files: &[(String, PathBuf)], progress: &mut dyn FnMut(usize)) {
-        let mut block = Block::default();
+        let mut block = PictureBlock::default();
         for (id, path) in files {
             let length = match std::fs::metadata(path) {
-                Ok(metadata) if metadata.len() > LARGEST_FILE => Err(too_long(metadata.len())),
+                Ok(metadata) if metadata.len() > MAX_FILE_BYTES => Err(too_long(metadata.len())),
                 Ok(metadata) => Ok(metadata.len()),
                 Err(error) => Err(error.to_string()),
             };
@@ -96,22 +96,22 @@ impl Thumbnails {
 
 /// Encoded pictures that are decoded together.
 #[derive(Default)]
-pub(crate) struct Block {
+pub(crate) struct PictureBlock {
     pictures: Vec<(String, Vec<u8>)>,
-    /// What they take, encoded and decoded.
+    /// Their memory, encoded and decoded.
     bytes: u64,
 }
 
-impl Block {
+impl PictureBlock {
     fn push(&mut self, id: String, bytes: Vec<u8>) {
-        self.bytes += bytes.len() as u64 + decoded_bytes(&bytes).min(LARGEST_PICTURE);
+        self.bytes += bytes.len() as u64 + decoded_bytes(&bytes).min(MAX_PICTURE_BYTES);
         self.pictures.push((id, bytes));
     }
 
     /// Whether a picture of this size would exceed the limit.
     fn is_full_for(&self, bytes: u64) -> bool {
         let is_empty = self.pictures.is_empty();
-        self.pictures.len() == BLOCK || (!is_empty && self.bytes.saturating_add(bytes) > BLOCK_BYTES)
+        self.pictures.len() == MAX_BLOCK || (!is_empty && self.bytes.saturating_add(bytes) > MAX_BLOCK_BYTES)
     }
 }
 
@@ -124,7 +124,7 @@ fn decoded_bytes(bytes: &[u8]) -> u64 {
 }
 
 fn too_long(length: u64) -> String {
-    format!("expected at most {LARGEST_FILE} bytes, found {length}")
+    format!("expected at most {MAX_FILE_BYTES} bytes, found {length}")
 }
 
 /// A data URI of at most [`SIDE`] pixels a side, or the reason why not.
@@ -140,15 +140,15 @@ fn shrink(bytes: &[u8]) -> Result<String, String> {
     let reader = || {
         let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
         let mut limits = Limits::default();
-        limits.max_alloc = Some(LARGEST_PICTURE);
+        limits.max_alloc = Some(MAX_PICTURE_BYTES);
         reader.limits(limits);
         reader
     };
     let (width, height) = reader().into_dimensions().map_err(|error| error.to_string())?;
     let needed = decoded_bytes(bytes);
-    if needed > LARGEST_PICTURE {
+    if needed > MAX_PICTURE_BYTES {
         return Err(format!(
-            "expected at most {LARGEST_PICTURE} bytes for decoding, found {width}×{height} pixels, which need {needed}"
+            "expected at most {MAX_PICTURE_BYTES} bytes for decoding, found {width}×{height} pixels, which need {needed}"
         ));
     }
     let picture = reader().decode().map_err(|error| error.to_string())?;

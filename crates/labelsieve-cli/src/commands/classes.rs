@@ -8,8 +8,8 @@ use labelsieve_files::counted;
 use labelsieve_files::work::Monitor;
 use labelsieve_files::work::outputs::{Files, OutputKind};
 use labelsieve_matching::text::{read_class_file, write_class_file};
-use serde_json::json;
 
+use crate::answers::ClassesAnswer;
 use crate::arguments::JsonArguments;
 use crate::printer::Printer;
 
@@ -37,7 +37,7 @@ impl Classes {
         write_class_file(&self.output, &classes)?;
         let n_classes = classes.classes().len();
         if self.json.json {
-            return printer.json("classes", &json!({ "n_classes": n_classes }));
+            return printer.json("classes", &ClassesAnswer { n_classes });
         }
         printer.note(&format!("{} written to `{}`", counted(n_classes, "class"), self.output.display()));
         Ok(())

@@ -11,8 +11,8 @@ use labelsieve_files::work::table::layout;
 use labelsieve_files::{DecisionCounts, counted, read_decisions};
 use labelsieve_review::import_decisions::ImportDecisions;
 use labelsieve_review::{DecisionSource, DecisionWords, ImportOptions};
-use serde_json::json;
 
+use crate::answers::{DecidedClass, ShownDecisions};
 use crate::arguments::JsonArguments;
 use crate::printer::Printer;
 
@@ -140,10 +140,14 @@ impl Show {
         let counts: Vec<(&str, DecisionCounts)> =
             classes.iter().map(|(class, of)| (*class, count(of))).collect();
         if self.json.json {
-            let of_class = |(class, n): &(&str, DecisionCounts)| json!({ "class": class, "n_accept": n.n_accept, "n_reject": n.n_reject, "n_unsure": n.n_unsure });
-            let classes: Vec<_> = counts.iter().map(of_class).collect();
-            let n_rows = table.rows.len();
-            return printer.json("decisions show", &json!({ "n_rows": n_rows, "classes": classes }));
+            let classes = counts.iter().map(|(class, counts)| DecidedClass {
+                class,
+                n_accept: counts.n_accept,
+                n_reject: counts.n_reject,
+                n_unsure: counts.n_unsure,
+            });
+            let answer = ShownDecisions { classes: classes.collect(), n_rows: table.rows.len() };
+            return printer.json("decisions show", &answer);
         }
         let all = count(&classes.into_values().flatten().collect());
         let row = |name: &str, n: &DecisionCounts| {

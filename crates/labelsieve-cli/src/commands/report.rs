@@ -8,9 +8,9 @@ use labelsieve_files::counted;
 use labelsieve_files::work::Monitor;
 use labelsieve_files::work::outputs::{Files, OutputKind};
 use labelsieve_report::{Pictures, Progress, Report as Contents, RunDirectory, Summary};
-use serde_json::json;
 
 use super::words::{Words, words};
+use crate::answers::{FiguresAnswer, ReportAnswer};
 use crate::arguments::JsonArguments;
 use crate::hint::user_error;
 use crate::options::Given;
@@ -117,7 +117,7 @@ impl Report {
         };
         match &self.output {
             Some(output) => self.write(&contents, output, printer),
-            None if self.json.json => printer.json("report", &json!({ "n_figures": n_figures })),
+            None if self.json.json => printer.json("report", &FiguresAnswer { n_figures }),
             None => Ok(()),
         }
     }
@@ -210,11 +210,18 @@ impl Report {
         if self.json.json {
             return printer.json(
                 "report",
-                &json!({
-                    "n_tables": summary.tables, "n_figures": summary.figures, "n_classes": summary.classes,
-                    "n_examples": summary.examples, "n_pictures": summary.pictures, "n_captions": summary.captions,
-                    "n_links": summary.links, "n_decisions": summary.decisions, "n_without_picture": summary.missing.len(), "n_bytes": bytes,
-                }),
+                &ReportAnswer {
+                    n_bytes: bytes,
+                    n_captions: summary.captions,
+                    n_classes: summary.classes,
+                    n_decisions: summary.decisions,
+                    n_examples: summary.examples,
+                    n_figures: summary.figures,
+                    n_links: summary.links,
+                    n_pictures: summary.pictures,
+                    n_tables: summary.tables,
+                    n_without_picture: summary.missing.len(),
+                },
             );
         }
         printer.note(&format!(

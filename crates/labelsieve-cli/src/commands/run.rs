@@ -20,6 +20,7 @@ use serde_json::json;
 
 use super::run_sources::RunSources;
 use super::words::{Words, run_step, words};
+use crate::answers::RunAnswer;
 use crate::arguments::{DEFAULT_METHOD, DeviceArguments, JsonArguments, MethodName, SeedArguments};
 use crate::hint::user_error;
 use crate::printer::Printer;
@@ -178,7 +179,7 @@ impl Run {
         if self.json.json {
             let commands: Vec<String> = steps.iter().map(|step| step.words.to_string()).collect();
             let outputs: Vec<String> = steps.iter().map(|step| step.output.display().to_string()).collect();
-            return printer.json("run", &json!({ "commands": commands, "outputs": outputs }));
+            return printer.json("run", &RunAnswer { commands, outputs });
         }
         printer.note(&format!(
             "\nOpen `{}` in a browser, or predict the classes of new photos:",

@@ -12,7 +12,7 @@
 
 mod answers;
 mod demo;
-mod diff;
+pub mod diff;
 mod files;
 mod hashes;
 mod journal_keys;

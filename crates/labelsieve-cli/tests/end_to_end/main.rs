@@ -36,6 +36,7 @@ mod hub_folder;
 mod interruption;
 mod joins;
 mod json;
+mod json_reference;
 mod levels;
 mod memory;
 mod networks;

@@ -1,11 +1,11 @@
 //! Curves over a common axis: **Figure 4** of the paper is accuracy against λ, one curve per k.
 
 use super::{Layout, nothing};
-use crate::svg::axes::{Panel, widest_label};
-use crate::svg::legend::{self, Swatch};
-use crate::svg::scale::{Scale, with_separators};
-use crate::svg::{Anchor, Canvas, Drawing, style, text};
-use crate::{Axis, LineSeries, Point};
+use crate::svg::axes::{Axes, AxisTitles, Panel, widest_label};
+use crate::svg::legend::{Legend, Swatch};
+use crate::svg::scale::{Scale, Span, with_separators};
+use crate::svg::{Anchor, Area, Canvas, Drawing, Position, style, text};
+use crate::{Axis, AxisScale, LineSeries, Point};
 
 const LABEL_HEIGHT: f64 = 15.0;
 
@@ -14,74 +14,82 @@ pub(super) fn draw(x: &Axis, y: &Axis, series: &[LineSeries], layout: Layout) ->
     if points().next().is_none() {
         return nothing(layout);
     }
-    let (width, height) = (layout.width(), layout.pick(400.0, 300.0));
+    let width = layout.width();
+    let height = layout.pick(400.0, 300.0);
     let mut canvas = Canvas::default();
     // Names are beside the ends of their curves where they fit.
     let names_beside = layout == Layout::Wide && series.len() <= 16;
-    let beside = match names_beside {
-        true => series.iter().map(|s| text::width(&name_of(s))).fold(0.0, f64::max) + 24.0,
-        false => 12.0,
+    let beside = if names_beside {
+        series.iter().map(|series| text::width(&name_of(series))).fold(0.0, f64::max) + 24.0
+    } else {
+        12.0
     };
     let mut top = 10.0;
     if !names_beside {
-        let entries: Vec<(usize, &str)> = series.iter().map(|s| s.name.as_str()).enumerate().collect();
-        top += legend::draw(&mut canvas, (4.0, top), width - 8.0, Swatch::Line, &entries) + 8.0;
+        let names = series.iter().map(|series| series.name.as_str()).collect();
+        let legend = Legend { swatch: Swatch::Line, names };
+        top += legend.draw(&mut canvas, Position::new(4.0, top), width - 8.0) + 8.0;
     }
-    let (n_across, n_upwards) = (layout.pick(8, 5), layout.pick(6, 5));
+    let n_upwards = layout.pick(6, 5);
     let ends = points().flat_map(|p| [p.y - p.half_width.unwrap_or(0.0), p.y + p.half_width.unwrap_or(0.0)]);
     // On a logarithmic axis an interval may reach below the smallest value that can be shown.
     let lowest = points().map(|p| p.y).fold(f64::INFINITY, f64::min);
     let ends: Vec<f64> =
-        ends.map(|end| if y.scale == Default::default() { end } else { end.max(lowest) }).collect();
-    let measure = Scale::around(y.scale, ends.iter().copied(), (0.0, 1.0), n_upwards);
-    let panel = Panel::inside(
-        (2.0, top),
-        (width - beside, height),
-        widest_label(&measure, n_upwards),
-        (&x.label, &y.label),
-    );
-    let up = Scale::around(y.scale, ends, panel.upwards(), n_upwards);
-    let (low, high) =
-        points().map(|p| p.x).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
-    let across = Scale::new(x.scale, (low, high), (panel.left + 10.0, panel.right() - 10.0));
-    panel.vertical_axis(&mut canvas, &up, n_upwards, &y.label);
-    panel.horizontal_axis(&mut canvas, &across, n_across, &x.label);
+        ends.map(|end| if y.scale == AxisScale::Linear { end } else { end.max(lowest) }).collect();
+    let measure = Scale::around(y.scale, ends.iter().copied(), Span::UNIT, n_upwards);
+    let area = Area { left: 2.0, top, width: width - beside, height };
+    let titles = AxisTitles { horizontal: &x.label, vertical: &y.label };
+    let panel = Panel::inside(area, widest_label(&measure, n_upwards), titles);
+    let inner = Span::new(panel.left + 10.0, panel.right() - 10.0);
+    let axes = Axes {
+        across: Scale::new(x.scale, Span::of(points().map(|p| p.x)).unwrap_or(Span::UNIT), inner),
+        up: Scale::around(y.scale, ends, panel.upwards(), n_upwards),
+    };
+    panel.vertical_axis(&mut canvas, &axes.up, n_upwards, &y.label);
+    panel.horizontal_axis(&mut canvas, &axes.across, layout.pick(8, 5), &x.label);
     for (number, series) in series.iter().enumerate() {
-        curve(&mut canvas, number, &sorted(series), &across, &up);
+        curve(&mut canvas, number, &sorted(series), &axes);
     }
     if names_beside {
-        names(&mut canvas, series, &panel, &across, &up, width - beside + 6.0);
+        names(&mut canvas, series, &panel, &axes, width - beside + 6.0);
     }
     canvas.finish(width, top + height + 4.0)
 }
 
-fn curve(canvas: &mut Canvas, number: usize, points: &[Point], across: &Scale, up: &Scale) {
+fn curve(canvas: &mut Canvas, number: usize, points: &[Point], axes: &Axes) {
     let colour = style::series(number);
     for point in points {
         if let Some(half) = point.half_width.filter(|half| *half > 0.0) {
-            let low = up.at((point.y - half).max(up.low()));
-            canvas.whisker(&format!("whisker {colour}"), across.at(point.x), low, up.at(point.y + half));
+            let low = axes.up.at((point.y - half).max(axes.up.low()));
+            let high = axes.up.at(point.y + half);
+            canvas.whisker(&format!("whisker {colour}"), axes.across.at(point.x), low, high);
         }
     }
-    let places = || points.iter().map(|point| (across.at(point.x), up.at(point.y)));
-    canvas.polyline(&format!("line {colour}{}", style::dashes(number)), places());
-    places().for_each(|place| canvas.marker(number, place));
+    let positions = || points.iter().map(|point| axes.at(point.x, point.y));
+    canvas.polyline(&format!("line {colour}{}", style::dashes(number)), positions());
+    positions().for_each(|position| canvas.marker(number, position));
+}
+
+/// The last point of a curve.
+struct CurveEnd<'a> {
+    series: &'a LineSeries,
+    at: Position,
 }
 
 /// The names at the right ends of the curves, moved apart where they would overlap.
-fn names(canvas: &mut Canvas, series: &[LineSeries], panel: &Panel, across: &Scale, up: &Scale, left: f64) {
-    let mut ends: Vec<(usize, f64, f64)> = series
+fn names(canvas: &mut Canvas, series: &[LineSeries], panel: &Panel, axes: &Axes, left: f64) {
+    let mut ends: Vec<CurveEnd> = series
         .iter()
-        .enumerate()
-        .filter_map(|(number, series)| {
-            sorted(series).last().map(|end| (number, across.at(end.x), up.at(end.y)))
+        .filter_map(|series| {
+            let end = sorted(series).last().copied()?;
+            Some(CurveEnd { series, at: axes.at(end.x, end.y) })
         })
         .collect();
-    ends.sort_by(|a, b| a.2.total_cmp(&b.2));
-    let places = apart(&ends.iter().map(|end| end.2).collect::<Vec<_>>(), panel.top, panel.bottom());
-    for (&(number, x, y), place) in ends.iter().zip(places) {
-        canvas.line("guide", (x + 6.0, y), (left - 3.0, place));
-        canvas.text("name", (left, place + 4.0), Anchor::Start, &name_of(&series[number]));
+    ends.sort_by(|a, b| a.at.y.total_cmp(&b.at.y));
+    let heights: Vec<f64> = ends.iter().map(|end| end.at.y).collect();
+    for (end, height) in ends.iter().zip(apart(&heights, panel.top, panel.bottom())) {
+        canvas.line("guide", Position::new(end.at.x + 6.0, end.at.y), Position::new(left - 3.0, height));
+        canvas.text("name", Position::new(left, height + 4.0), Anchor::Start, &name_of(end.series));
     }
 }
 
@@ -117,7 +125,8 @@ pub(super) fn describe(x: &Axis, y: &Axis, series: &[LineSeries]) -> String {
         .filter_map(|series| {
             let points = sorted(series);
             let best = points.iter().max_by(|a, b| a.y.total_cmp(&b.y))?;
-            let (first, last) = (points.first()?, points.last()?);
+            let first = points.first()?;
+            let last = points.last()?;
             let number = |value: f64| with_separators(value, 1);
             Some(format!(
                 "{}: {} at {}, highest {} at {}, {} at {}",

@@ -8,7 +8,8 @@ mod pool_sizes;
 mod reliability;
 mod separation;
 
-use crate::svg::{Anchor, Canvas, Drawing};
+use self::bars::BarChart;
+use crate::svg::{Anchor, Canvas, Drawing, Position};
 use crate::{Figure, FigureKind};
 
 /// Figures are drawn twice, since shrinking one for a phone would make its labels unreadable.
@@ -40,7 +41,9 @@ impl Layout {
 pub(crate) fn draw(figure: &Figure, layout: Layout) -> Drawing {
     match &figure.data {
         FigureKind::Lines { x, y, series } => lines::draw(x, y, series, layout),
-        FigureKind::Bars { groups, x_label, y, series } => bars::draw(groups, x_label, y, series, layout),
+        FigureKind::Bars { groups, x_label, y, series } => {
+            BarChart { groups, x_label, y, series }.draw(layout)
+        }
         FigureKind::CumulativeRelevance { classes } => cumulative::draw(classes, layout),
         FigureKind::Separation { relevant, irrelevant } => separation::draw(relevant, irrelevant, layout),
         FigureKind::Reliability { series } => reliability::draw(series, layout),
@@ -48,11 +51,11 @@ pub(crate) fn draw(figure: &Figure, layout: Layout) -> Drawing {
     }
 }
 
-/// What a figure shows, in words, for those who cannot see it.
+/// The content of a figure in words, for readers who cannot see it.
 pub(crate) fn describe(figure: &Figure) -> String {
     match &figure.data {
         FigureKind::Lines { x, y, series } => lines::describe(x, y, series),
-        FigureKind::Bars { groups, y, series, .. } => bars::describe(groups, y, series),
+        FigureKind::Bars { groups, x_label, y, series } => BarChart { groups, x_label, y, series }.describe(),
         FigureKind::CumulativeRelevance { classes } => cumulative::describe(classes),
         FigureKind::Separation { relevant, irrelevant } => separation::describe(relevant, irrelevant),
         FigureKind::Reliability { series } => reliability::describe(series),
@@ -63,7 +66,7 @@ pub(crate) fn describe(figure: &Figure) -> String {
 /// A drawing that says there is nothing to draw.
 fn nothing(layout: Layout) -> Drawing {
     let mut canvas = Canvas::default();
-    canvas.text("muted", (layout.width() / 2.0, 44.0), Anchor::Middle, "no data");
+    canvas.text("muted", Position::new(layout.width() / 2.0, 44.0), Anchor::Middle, "no data");
     canvas.finish(layout.width(), 80.0)
 }
 

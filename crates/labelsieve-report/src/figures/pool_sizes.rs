@@ -3,9 +3,9 @@
 use labelsieve::evaluation::{GroupGain, SizeGroup, gain_by_pool_size};
 
 use super::{Layout, nothing};
-use crate::svg::axes::{Panel, widest_label};
-use crate::svg::scale::{Scale, with_separators};
-use crate::svg::{Anchor, Canvas, Drawing, style, text};
+use crate::svg::axes::{Axes, AxisTitles, Panel, widest_label};
+use crate::svg::scale::{Scale, Span, with_separators};
+use crate::svg::{Anchor, Area, Canvas, Drawing, Position, style, text};
 use crate::{AxisScale, PoolSize};
 
 const PANEL_HEIGHT: f64 = 250.0;
@@ -20,26 +20,27 @@ pub(super) fn draw(classes: &[PoolSize], gain_label: &str, layout: Layout) -> Dr
     let columns = layout.pick(n_panels, 1);
     let gap = 18.0;
     let cell = (layout.width() - 8.0 - gap * (columns - 1) as f64) / columns as f64;
-    let corner = |number: usize| {
-        let (column, row) = (number % columns, number / columns);
-        (2.0 + (cell + gap) * column as f64, 12.0 + (PANEL_HEIGHT + 24.0) * row as f64)
+    let area = |number: usize| Area {
+        left: 2.0 + (cell + gap) * (number % columns) as f64,
+        top: 12.0 + (PANEL_HEIGHT + 24.0) * (number / columns) as f64,
+        width: cell,
+        height: PANEL_HEIGHT,
     };
     let mut canvas = Canvas::default();
-    let size = (cell, PANEL_HEIGHT);
-    candidates_per_class(&mut canvas, classes, corner(0), size);
-    let counts: Vec<(String, f64)> =
-        size_groups(classes).iter().map(|group| (short_range(group), group.n_classes as f64)).collect();
-    bars(&mut canvas, &counts, "classes", 0, corner(1), size);
+    candidates_per_class(&mut canvas, classes, area(0));
+    let groups = size_groups(classes);
+    let counts =
+        groups.iter().map(|group| SizeBar { name: short_range(group), value: group.n_classes as f64 });
+    SizeBars { title: "classes", series: 0, bars: counts.collect() }.draw(&mut canvas, area(1));
     if !gains.is_empty() {
-        let gains: Vec<(String, f64)> =
-            gains.iter().map(|gain| (short_range(&gain.group), gain.mean_gain)).collect();
-        let label = if gain_label.is_empty() { "mean gain" } else { gain_label };
-        bars(&mut canvas, &gains, label, 2, corner(2), size);
+        let bars = gains.iter().map(|gain| SizeBar { name: short_range(&gain.group), value: gain.mean_gain });
+        let title = if gain_label.is_empty() { "mean gain" } else { gain_label };
+        SizeBars { title, series: 2, bars: bars.collect() }.draw(&mut canvas, area(2));
     }
-    canvas.finish(layout.width(), corner(n_panels - 1).1 + PANEL_HEIGHT + 6.0)
+    canvas.finish(layout.width(), area(n_panels - 1).top + PANEL_HEIGHT + 6.0)
 }
 
-fn candidates_per_class(canvas: &mut Canvas, classes: &[PoolSize], corner: (f64, f64), size: (f64, f64)) {
+fn candidates_per_class(canvas: &mut Canvas, classes: &[PoolSize], area: Area) {
     let mut sizes: Vec<usize> = classes.iter().map(|class| class.candidates).collect();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     let n_empty = sizes.iter().filter(|&&size| size == 0).count();
@@ -47,76 +48,92 @@ fn candidates_per_class(canvas: &mut Canvas, classes: &[PoolSize], corner: (f64,
     let highest = sizes.first().copied().unwrap_or(1) as f64;
     let lowest = sizes.last().copied().unwrap_or(1) as f64;
     let floor = 10f64.powf(lowest.log10().floor());
-    let range = (floor, highest.max(floor * 10.0));
-    let measure = Scale::new(AxisScale::Log, range, (0.0, 1.0));
-    let titles = ("classes, largest first", "candidates");
-    let panel = Panel::inside(corner, size, widest_label(&measure, 6), titles);
-    let up = Scale::new(AxisScale::Log, range, panel.upwards());
-    let across = Scale::new(
-        AxisScale::Linear,
-        (1.0, classes.len().max(2) as f64),
-        (panel.left + 4.0, panel.right() - 4.0),
-    );
-    panel.vertical_axis(canvas, &up, 6, titles.1);
-    panel.horizontal_axis(canvas, &across, N_TICKS, titles.0);
+    let range = Span::new(floor, highest.max(floor * 10.0));
+    let measure = Scale::new(AxisScale::Log, range, Span::UNIT);
+    let titles = AxisTitles { horizontal: "classes, largest first", vertical: "candidates" };
+    let panel = Panel::inside(area, widest_label(&measure, 6), titles);
+    let ranks = Span::new(1.0, classes.len().max(2) as f64);
+    let inner = Span::new(panel.left + 4.0, panel.right() - 4.0);
+    let axes = Axes {
+        across: Scale::new(AxisScale::Linear, ranks, inner),
+        up: Scale::new(AxisScale::Log, range, panel.upwards()),
+    };
+    panel.vertical_axis(canvas, &axes.up, 6, titles.vertical);
+    panel.horizontal_axis(canvas, &axes.across, N_TICKS, titles.horizontal);
     let every = sizes.len().div_ceil(400).max(1);
-    let places: Vec<(f64, f64)> = sizes
+    let positions: Vec<Position> = sizes
         .iter()
         .enumerate()
         .filter(|(rank, _)| rank % every == 0 || rank + 1 == sizes.len())
-        .map(|(rank, &size)| (across.at((rank + 1) as f64), up.at(size as f64)))
+        .map(|(rank, &size)| axes.at((rank + 1) as f64, size as f64))
         .collect();
-    canvas.polyline(&format!("line {}", style::series(0)), places.iter().copied());
-    if places.len() <= 30 {
-        places.iter().for_each(|&place| canvas.marker(0, place));
+    canvas.polyline(&format!("line {}", style::series(0)), positions.iter().copied());
+    if positions.len() <= 30 {
+        positions.iter().for_each(|&position| canvas.marker(0, position));
     }
     if n_empty > 0 {
         let note = format!("{n_empty} with no candidates");
-        canvas.text("muted halo", (panel.right() - 4.0, panel.top + 12.0), Anchor::End, &note);
+        let at = Position::new(panel.right() - 4.0, panel.top + 12.0);
+        canvas.text("muted halo", at, Anchor::End, &note);
     }
 }
 
 /// One bar per size group, with its value.
-fn bars(
-    canvas: &mut Canvas,
-    groups: &[(String, f64)],
-    title: &str,
-    number: usize,
-    corner: (f64, f64),
-    size: (f64, f64),
-) {
-    let ends = || groups.iter().map(|group| group.1).chain([0.0]);
-    let with_label = |value: f64| value * 1.08; // space for the values at the ends of the bars
-    let measure = Scale::around(AxisScale::Linear, ends().map(with_label), (0.0, 1.0), N_TICKS);
-    let panel = Panel::inside(corner, size, widest_label(&measure, N_TICKS), ("candidates per class", title));
-    let up = Scale::around(AxisScale::Linear, ends().map(with_label), panel.upwards(), N_TICKS);
-    panel.vertical_axis(canvas, &up, N_TICKS, title);
-    let slot = panel.width / groups.len() as f64;
-    let turned = groups.iter().any(|(name, _)| text::width(name) > slot - 4.0);
-    for (position, (name, value)) in groups.iter().enumerate() {
-        let middle = panel.left + slot * (position as f64 + 0.5);
-        let (from, to) = (up.at(0.0), up.at(*value));
-        let bar = (slot * 0.7).min(48.0);
-        canvas.rect(
-            &format!("fill {}", style::series(number)),
-            (middle - bar / 2.0, from.min(to)),
-            (bar, (from - to).abs()),
-        );
-        let decimals = if value.fract() == 0.0 { 0 } else { 1 };
-        let end = if *value < 0.0 { to + 14.0 } else { to - 5.0 };
-        let label = with_separators(*value, decimals);
-        if text::width(&label) < slot {
-            canvas.text("tick halo", (middle, end), Anchor::Middle, &label);
-        }
-        match turned {
-            true => {
-                canvas.turned_text("tick", (middle + 4.0, panel.bottom() + 13.0), Anchor::End, -28.0, name)
+struct SizeBars<'a> {
+    title: &'a str,
+    /// The number of the series, for its colour.
+    series: usize,
+    bars: Vec<SizeBar>,
+}
+
+/// The bar of a size group.
+struct SizeBar {
+    name: String,
+    value: f64,
+}
+
+impl SizeBars<'_> {
+    fn draw(&self, canvas: &mut Canvas, area: Area) {
+        let with_label = |value: f64| value * 1.08; // space for the values at the ends of the bars
+        let ends = || self.bars.iter().map(|bar| bar.value).chain([0.0]).map(with_label);
+        let measure = Scale::around(AxisScale::Linear, ends(), Span::UNIT, N_TICKS);
+        let titles = AxisTitles { horizontal: "candidates per class", vertical: self.title };
+        let panel = Panel::inside(area, widest_label(&measure, N_TICKS), titles);
+        let up = Scale::around(AxisScale::Linear, ends(), panel.upwards(), N_TICKS);
+        panel.vertical_axis(canvas, &up, N_TICKS, titles.vertical);
+        let slot = panel.width / self.bars.len() as f64;
+        let is_turned = self.bars.iter().any(|bar| text::width(&bar.name) > slot - 4.0);
+        for (position, bar) in self.bars.iter().enumerate() {
+            let middle = panel.left + slot * (position as f64 + 0.5);
+            bar.draw(canvas, &up, middle, slot, self.series);
+            if is_turned {
+                let at = Position::new(middle + 4.0, panel.bottom() + 13.0);
+                canvas.turned_text("tick", at, Anchor::End, -28.0, &bar.name);
+            } else {
+                let at = Position::new(middle, panel.bottom() + 17.0);
+                canvas.text("tick", at, Anchor::Middle, &bar.name);
             }
-            false => canvas.text("tick", (middle, panel.bottom() + 17.0), Anchor::Middle, name),
+        }
+        panel.level(canvas, up.at(0.0));
+        panel.horizontal_title(canvas, titles.horizontal, if is_turned { 26.0 } else { 20.0 });
+    }
+}
+
+impl SizeBar {
+    /// Draws the bar in the middle of its slot.
+    fn draw(&self, canvas: &mut Canvas, up: &Scale, middle: f64, slot: f64, series: usize) {
+        let base = up.at(0.0);
+        let end = up.at(self.value);
+        let width = (slot * 0.7).min(48.0);
+        let area = Area { left: middle - width / 2.0, top: base.min(end), width, height: (base - end).abs() };
+        canvas.rect(&format!("fill {}", style::series(series)), area);
+        let decimals = if self.value.fract() == 0.0 { 0 } else { 1 };
+        let label = with_separators(self.value, decimals);
+        if text::width(&label) < slot {
+            let y = if self.value < 0.0 { end + 14.0 } else { end - 5.0 };
+            canvas.text("tick halo", Position::new(middle, y), Anchor::Middle, &label);
         }
     }
-    canvas.line("axis", (panel.left, up.at(0.0)), (panel.right(), up.at(0.0)));
-    panel.horizontal_title(canvas, "candidates per class", if turned { 26.0 } else { 20.0 });
 }
 
 fn size_groups(classes: &[PoolSize]) -> Vec<SizeGroup> {

@@ -3,14 +3,14 @@
 use super::{Layout, nothing};
 use crate::AxisScale;
 use crate::statistics::{auc, histogram, mean, roc, thinned};
-use crate::svg::axes::Panel;
-use crate::svg::legend::{self, Swatch};
+use crate::svg::axes::{Axes, AxisTitles, Panel};
+use crate::svg::legend::{Legend, Swatch};
 use crate::svg::scale::{Scale, with_separators};
-use crate::svg::{Anchor, Canvas, Drawing, short, style};
+use crate::svg::{Anchor, Area, Canvas, Drawing, Position, short, style};
 
 const N_BINS: usize = 20;
 /// Points of a ROC curve that are drawn.
-const MOST_POINTS: usize = 300;
+const MAX_POINTS: usize = 300;
 
 pub(super) fn draw(relevant: &[f32], irrelevant: &[f32], layout: Layout) -> Drawing {
     if relevant.is_empty() && irrelevant.is_empty() {
@@ -22,39 +22,33 @@ pub(super) fn draw(relevant: &[f32], irrelevant: &[f32], layout: Layout) -> Draw
         format!("{name} ({}{mean})", with_separators(values.len() as f64, 0))
     };
     let names = [named("relevant", relevant), named("irrelevant", irrelevant)];
-    let entries = [(0, names[0].as_str()), (1, names[1].as_str())];
-    let legend = legend::draw(&mut canvas, (4.0, 8.0), layout.width() - 8.0, Swatch::PlainLine, &entries);
-    let top = 8.0 + legend + 8.0;
+    let legend = Legend { swatch: Swatch::PlainLine, names: names.iter().map(String::as_str).collect() };
+    let top = 8.0 + legend.draw(&mut canvas, Position::new(4.0, 8.0), layout.width() - 8.0) + 8.0;
+    let width = layout.width() - 10.0;
     let height = 300.0;
-    let side_by_side = layout == Layout::Wide;
-    let left_width = if side_by_side { 400.0 } else { layout.width() - 10.0 };
-    histograms(&mut canvas, relevant, irrelevant, (2.0, top), (left_width, height));
-    let (corner, size) = match side_by_side {
-        true => ((430.0, top), (layout.width() - 440.0, height)),
-        false => ((2.0, top + height + 22.0), (layout.width() - 10.0, height)),
+    let histogram_area = Area { left: 2.0, top, width: layout.pick(400.0, width), height };
+    let roc_area = match layout {
+        Layout::Wide => Area { left: 430.0, top, width: layout.width() - 440.0, height },
+        Layout::Narrow => Area { left: 2.0, top: top + height + 22.0, width, height },
     };
-    roc_curve(&mut canvas, relevant, irrelevant, corner, size);
-    canvas.finish(layout.width(), corner.1 + size.1 + 4.0)
+    histograms(&mut canvas, relevant, irrelevant, histogram_area);
+    roc_curve(&mut canvas, relevant, irrelevant, roc_area);
+    canvas.finish(layout.width(), roc_area.top + roc_area.height + 4.0)
 }
 
 /// Each as a share of its own group, so that the rarer one is visible as well.
-fn histograms(
-    canvas: &mut Canvas,
-    relevant: &[f32],
-    irrelevant: &[f32],
-    corner: (f64, f64),
-    size: (f64, f64),
-) {
+fn histograms(canvas: &mut Canvas, relevant: &[f32], irrelevant: &[f32], area: Area) {
     let shares = |values: &[f32]| -> Vec<f64> {
         let counts = histogram(values.iter().copied(), N_BINS);
         counts.iter().map(|&count| 100.0 * count as f64 / values.len().max(1) as f64).collect()
     };
     let both = [shares(relevant), shares(irrelevant)];
-    let panel = Panel::inside(corner, size, 26.0, ("relevance", "share of each group (%)"));
+    let titles = AxisTitles { horizontal: "relevance", vertical: "share of each group (%)" };
+    let panel = Panel::inside(area, 26.0, titles);
     let across = Scale::unit(panel.across());
     let highest = both.iter().flatten().copied().fold(0.0, f64::max);
     let up = Scale::around(AxisScale::Linear, [0.0, highest], panel.upwards(), 5);
-    panel.vertical_axis(canvas, &up, 5, "share of each group (%)");
+    panel.vertical_axis(canvas, &up, 5, titles.vertical);
     for (number, shares) in both.iter().enumerate() {
         if shares.iter().all(|&share| share == 0.0) {
             continue;
@@ -69,27 +63,22 @@ fn histograms(
         canvas.path(&format!("area {series}"), &format!("{outline}Z"));
         canvas.path(&format!("line {series}{}", style::dashes(number)), &outline);
     }
-    panel.horizontal_axis(canvas, &across, 5, "relevance");
+    panel.horizontal_axis(canvas, &across, 5, titles.horizontal);
 }
 
-fn roc_curve(
-    canvas: &mut Canvas,
-    relevant: &[f32],
-    irrelevant: &[f32],
-    corner: (f64, f64),
-    size: (f64, f64),
-) {
-    let panel = Panel::inside(corner, size, 26.0, ("irrelevant kept", "relevant kept"));
-    let (across, up) = (Scale::unit(panel.across()), Scale::unit(panel.upwards()));
-    panel.vertical_axis(canvas, &up, 2, "relevant kept");
-    panel.horizontal_axis(canvas, &across, 2, "irrelevant kept");
-    canvas.line("guide", (across.at(0.0), up.at(0.0)), (across.at(1.0), up.at(1.0)));
-    let at = (panel.right() - 10.0, panel.bottom() - 14.0);
+fn roc_curve(canvas: &mut Canvas, relevant: &[f32], irrelevant: &[f32], area: Area) {
+    let titles = AxisTitles { horizontal: "irrelevant kept", vertical: "relevant kept" };
+    let panel = Panel::inside(area, 26.0, titles);
+    let axes = Axes::unit(&panel);
+    panel.vertical_axis(canvas, &axes.up, 2, titles.vertical);
+    panel.horizontal_axis(canvas, &axes.across, 2, titles.horizontal);
+    canvas.line("guide", axes.at(0.0, 0.0), axes.at(1.0, 1.0));
+    let at = Position::new(panel.right() - 10.0, panel.bottom() - 14.0);
     match auc(relevant, irrelevant) {
         Some(area) => {
-            let curve = thinned(&roc(relevant, irrelevant), MOST_POINTS);
-            let places = curve.into_iter().map(|(x, y)| (across.at(x), up.at(y)));
-            canvas.polyline(&format!("line {}", style::series(2)), places);
+            let curve = thinned(&roc(relevant, irrelevant), MAX_POINTS);
+            let positions = curve.into_iter().map(|(x, y)| axes.at(x, y));
+            canvas.polyline(&format!("line {}", style::series(2)), positions);
             canvas.text("name halo", at, Anchor::End, &format!("AUC {area:.3}"));
         }
         None => canvas.text("muted halo", at, Anchor::End, "needs both groups"),

@@ -1,4 +1,4 @@
-//! What the script needs of a class, column by column: all its candidates in a few bytes each, since there may be
+//! The data of a class for the script, column by column: all its candidates in a few bytes each, since there may be
 //! hundreds of thousands of them. `script/data.js` reads it.
 
 use std::collections::{BTreeMap, HashMap};
@@ -50,7 +50,7 @@ struct Columns<'a> {
     /// Whether it belongs to the class: a letter each, `y`, `n` or `-`.
     #[serde(skip_serializing_if = "String::is_empty")]
     t: String,
-    /// What was decided: a digit each, 0 nothing, 1 accept, 2 reject, 3 unsure.
+    /// The decision: a digit each, 0 none, 1 accept, 2 reject, 3 unsure.
     #[serde(skip_serializing_if = "String::is_empty")]
     d: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -75,7 +75,7 @@ struct Columns<'a> {
     p: BTreeMap<usize, &'a str>,
 }
 
-/// How many examples have what.
+/// Numbers of examples shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) examples: usize,
@@ -85,7 +85,8 @@ pub(crate) struct Counts {
 
 impl<'a> Sources<'a> {
     pub(super) fn data(&self, class: &Class) -> ClassData<'a> {
-        let (mut names, mut bests) = (Numbered::default(), Numbered::default());
+        let mut names = NumberedTexts::default();
+        let mut bests = NumberedTexts::default();
         let clean_shown = class.clean.len().min(self.per_class);
         let mut clean = self.examples(&class.clean);
         self.add_pictures(&mut clean, &class.clean, 0..clean_shown);
@@ -107,7 +108,7 @@ impl<'a> Sources<'a> {
         }
         let reasons = |row: usize| &self.reasons[row];
         let place =
-            |numbered: &mut Numbered<'a>, text: Option<&'a str>| text.map(|text| numbered.place(text));
+            |numbered: &mut NumberedTexts<'a>, text: Option<&'a str>| text.map(|text| numbered.place(text));
         let name = rows().map(|row| place(&mut names, reasons(row).matched_name.as_deref()));
         ranked.name = unless_empty(name).into_iter().map(|place| place.unwrap_or(-1)).collect();
         let best = rows().map(|row| place(&mut bests, reasons(row).best_clean.as_deref()));
@@ -124,7 +125,7 @@ impl<'a> Sources<'a> {
         ClassData { clean, clean_shown, ranked, shown, names: names.texts, bests: bests.texts }
     }
 
-    /// What clean examples and candidates share.
+    /// The columns that clean examples and candidates share.
     fn examples(&self, rows: &[usize]) -> Columns<'a> {
         let ids = || rows.iter().map(|&row| &self.classes.table.ids[row]);
         Columns {
@@ -163,12 +164,12 @@ fn unless_empty<T>(values: impl Iterator<Item = Option<T>>) -> Vec<Option<T>> {
 
 /// Texts that occur many times, kept once.
 #[derive(Default)]
-struct Numbered<'a> {
+struct NumberedTexts<'a> {
     texts: Vec<&'a str>,
     places: HashMap<&'a str, i32>,
 }
 
-impl<'a> Numbered<'a> {
+impl<'a> NumberedTexts<'a> {
     fn place(&mut self, text: &'a str) -> i32 {
         *self.places.entry(text).or_insert_with(|| {
             self.texts.push(text);

@@ -6,7 +6,8 @@ use crate::Figure;
 use crate::figures::{Layout, describe, draw};
 
 pub(super) fn html(figure: &Figure, tag: &str) -> String {
-    let (id, description) = (&figure.id, describe(figure));
+    let id = &figure.id;
+    let description = describe(figure);
     let drawing = |layout, name: &str| {
         let svg = draw(figure, layout).inline(&format!("figure-{id}-{name}"), &figure.title, &description);
         format!("<div class=\"{name}\">{svg}</div>\n")

@@ -12,17 +12,17 @@ use crate::classes::{Class, ClassNumbers, Classes};
 use crate::figures::class_histogram;
 use crate::svg::scale::with_separators;
 
-/// Closes what [`heading`] opened.
+/// Closes the elements that [`heading`] opened.
 pub(super) const END: &str =
     "</div>\n</section>\n<dialog id=\"detail\" aria-labelledby=\"detail-h\"></dialog>\n";
 
-/// What the section says before its first class.
+/// Facts for the text before the first class.
 pub(crate) struct Intro<'a> {
     /// Candidates whose pictures are in the file.
     pub(crate) n_pictured: usize,
     /// Whether examples link to their files.
     pub(crate) has_links: bool,
-    /// The command with which somebody could decide on these candidates.
+    /// The command that opens these candidates for review.
     pub(crate) review: Option<&'a str>,
 }
 
@@ -30,14 +30,7 @@ pub(crate) struct Intro<'a> {
 pub(super) fn heading(classes: &Classes, intro: &Intro<'_>, tag: &str) -> String {
     let with_truth = classes.truth.iter().any(Option::is_some);
     let by_auc = if with_truth { "<option value=\"auc\">lowest AUC</option>" } else { "" };
-    let legend = match with_truth {
-        true => {
-            "<p class=\"legend\"><span class=\"mark yes\" aria-hidden=\"true\">✓</span> belongs to its class \
-             <span class=\"mark no\" aria-hidden=\"true\">✗</span> does not. In the histograms, irrelevant candidates (orange) \
-             are stacked on relevant ones (blue).</p>"
-        }
-        false => "",
-    };
+    let legend = if with_truth { TRUTH_LEGEND } else { "" };
     let is_decided = !classes.decided.is_empty();
     let fewest_decisions =
         if is_decided { "<option value=\"decided\">fewest decisions</option>" } else { "" };
@@ -57,12 +50,16 @@ pub(super) fn heading(classes: &Classes, intro: &Intro<'_>, tag: &str) -> String
     )
 }
 
+const TRUTH_LEGEND: &str = "<p class=\"legend\"><span class=\"mark yes\" aria-hidden=\"true\">✓</span> belongs to its class \
+                            <span class=\"mark no\" aria-hidden=\"true\">✗</span> does not. In the histograms, irrelevant candidates \
+                            (orange) are stacked on relevant ones (blue).</p>";
+
 /// The digits are those of the data.
 const BY_DECISION: &str = "<label>Decision <select id=\"decision\"><option value=\"\">any</option>\
                            <option value=\"1\">accepted</option><option value=\"2\">rejected</option>\
                            <option value=\"3\">unsure</option><option value=\"0\">undecided</option></select></label>";
 
-/// How many candidates have a picture, and what to expect of the others.
+/// The number of candidates with a picture, and how the others are shown.
 fn pictures(classes: &Classes, intro: &Intro<'_>) -> String {
     let n_candidates: usize = classes.classes.iter().map(|class| class.ranked.len()).sum();
     let mut text = match intro.n_pictured {
@@ -75,12 +72,12 @@ fn pictures(classes: &Classes, intro: &Intro<'_>) -> String {
         ),
     };
     if intro.has_links {
-        text += " Links to originals work as long as this file and the pictures stay where they are.";
+        text += " Links to originals work while this file and the pictures stay where they are.";
     }
     text
 }
 
-/// Writes one class; returns what it shows.
+/// Writes one class; returns the counts of what it shows.
 pub(crate) fn write(
     out: &mut impl Write,
     sources: &Sources<'_>,
@@ -101,7 +98,7 @@ pub(crate) fn write(
         let words = advised(&advice, probabilities.len());
         let histogram = class_histogram::draw(&probabilities, Some(advice.threshold)).inline(
             &format!("likely-{number}"),
-            &format!("Probability of the candidates of {}, with the line from which to keep", class.name),
+            &format!("Probability of the candidates of {}, with the advised threshold", class.name),
             &words,
         );
         format!("\n<p class=\"advice\">{}</p>\n{histogram}", escape(&words))
@@ -173,22 +170,21 @@ fn advised(advice: &Advice, n_candidates: usize) -> String {
     )
 }
 
-/// Badges for a class whose relevance says little.
+/// Badges for a class whose relevance is not reliable.
 fn doubted(doubts: &Doubts) -> String {
-    const HELP: &str = "More candidates or a few decisions (labelsieve review) help.";
+    const HELP: &str = "More candidates or a few decisions help.";
     let badge = |name: &str, why: &str| {
         format!("<p class=\"doubt\"><span class=\"tag\">{name}</span> {why} {HELP}</p>\n")
     };
-    let flat = doubts.is_flat.then(|| badge("flat", "Relevance hardly tells these candidates apart."));
+    let flat = doubts.is_flat.then(|| badge("flat", "Relevance barely separates these candidates."));
     let small = doubts.small_pool.map(|neighbours| {
-        let why =
-            format!("Hardly more candidates than the {neighbours} neighbours that each has in the graph.");
+        let why = format!("Barely more candidates than the {neighbours} neighbours of each in the graph.");
         badge("small pool", &why)
     });
     [flat, small].into_iter().flatten().collect()
 }
 
-/// A number for people, with its noun.
+/// A readable number with its noun.
 fn count(n: usize, noun: &str) -> String {
     format!("{} {}", with_separators(n as f64, 0), noun_for(n, noun))
 }

@@ -18,14 +18,14 @@ use escape::escape;
 use labelsieve_files::noun_for;
 use sha2::{Digest, Sha256};
 
-pub(crate) use class_data::{Counts, Sources};
+pub(crate) use class_data::Sources;
 pub(crate) use gallery::{Intro, write as write_class};
 pub(crate) use originals::Originals;
 
 use crate::classes::Classes;
-use crate::statistics::{auc, mean};
+use crate::statistics::mean;
 use crate::svg::scale::with_separators;
-use crate::svg::style;
+use crate::svg::style::{self, Theme};
 use crate::{Figure, ResultTable, RunInfo};
 
 const CSS: &str = include_str!("report.css");
@@ -48,13 +48,18 @@ const REPORT_JS: &str = concat!(
     include_str!("script/print.js"),
 );
 
-/// Everything but the classes, one by one.
+/// The page without its classes, which are written one by one.
 pub(crate) struct Page<'a> {
     pub(crate) info: &'a RunInfo,
     pub(crate) tables: &'a [&'a ResultTable],
     pub(crate) figures: &'a [Figure],
-    /// The classes, and what their galleries are made of.
-    pub(crate) galleries: Option<(&'a Sources<'a>, Intro<'a>)>,
+    pub(crate) galleries: Option<Galleries<'a>>,
+}
+
+/// The classes with their examples.
+pub(crate) struct Galleries<'a> {
+    pub(crate) sources: &'a Sources<'a>,
+    pub(crate) intro: Intro<'a>,
 }
 
 impl Page<'_> {
@@ -77,7 +82,7 @@ impl Page<'_> {
         writeln!(out, "<main id=\"main\">\n<h1>{title}</h1>")?;
         self.write_summary(out)?;
         match &self.galleries {
-            Some((sources, intro)) => {
+            Some(Galleries { sources, intro }) => {
                 out.write_all(gallery::folders(sources).as_bytes())?;
                 out.write_all(gallery::heading(sources.classes, intro, self.tag()).as_bytes())
             }
@@ -140,7 +145,7 @@ impl Page<'_> {
     }
 
     fn classes(&self) -> Option<&Classes> {
-        self.galleries.as_ref().map(|(sources, _)| sources.classes)
+        self.galleries.as_ref().map(|galleries| galleries.sources.classes)
     }
 
     fn write_top(&self, out: &mut impl Write) -> Result<()> {
@@ -223,20 +228,20 @@ impl Page<'_> {
 fn tiles(classes: &Classes) -> Vec<(String, String)> {
     let count = |n: usize, noun: &str| (noun_for(n, noun), with_separators(n as f64, 0));
     let n_clean = classes.table.is_clean.iter().filter(|clean| **clean).count();
-    let candidates = || classes.classes.iter().flat_map(|class| classes.candidates(class));
-    let (relevant, irrelevant) = classes.by_truth();
+    let candidates = classes.classes.iter().flat_map(|class| classes.candidates(class));
+    let known = classes.by_truth();
     let mut tiles = vec![
         count(classes.classes.len(), "class"),
         count(n_clean, "clean example"),
         count(classes.table.ids.len() - n_clean, "candidate"),
     ];
     let tile = |name: &str, value: String| (name.to_owned(), value);
-    tiles.extend(mean(candidates().map(|c| c.0)).map(|mean| tile("mean relevance", format!("{mean:.2}"))));
-    let n_known = relevant.len() + irrelevant.len();
-    if n_known > 0 {
-        tiles.push(tile("irrelevant", format!("{:.0} %", 100.0 * irrelevant.len() as f64 / n_known as f64)));
-    }
-    tiles.extend(auc(&relevant, &irrelevant).map(|area| tile("AUC, all classes", format!("{area:.3}"))));
+    tiles.extend(
+        mean(candidates.map(|candidate| candidate.value))
+            .map(|mean| tile("mean relevance", format!("{mean:.2}"))),
+    );
+    tiles.extend(known.noise().map(|noise| tile("irrelevant", format!("{:.0} %", 100.0 * noise))));
+    tiles.extend(known.auc().map(|area| tile("AUC, all classes", format!("{area:.3}"))));
     if !classes.decided.is_empty() {
         let counts = classes.decided.count_all().named();
         tiles.extend(counts.map(|(name, n)| tile(name, with_separators(n as f64, 0))));
@@ -245,7 +250,8 @@ fn tiles(classes: &Classes) -> Vec<(String, String)> {
 }
 
 fn stylesheet() -> String {
-    let (light, dark) = (style::variables(false), style::variables(true));
+    let light = style::variables(Theme::Light);
+    let dark = style::variables(Theme::Dark);
     let themes = format!(
         ":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n\
          @media screen{{:root[data-theme=dark]{{{dark}}}}}\n" // paper is white

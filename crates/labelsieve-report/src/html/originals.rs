@@ -20,9 +20,16 @@ pub(super) enum Address {
 /// Finds the addresses of examples.
 pub(crate) struct Originals<'a> {
     files: &'a BTreeMap<String, PathBuf>,
-    /// Folders below which files lie, with their addresses.
-    folders: Vec<(PathBuf, String)>,
+    /// Folders below which files lie.
+    folders: Vec<LinkedFolder>,
     links: Links,
+}
+
+/// A folder of originals.
+struct LinkedFolder {
+    path: PathBuf,
+    /// Relative to the page, with a slash at its end.
+    address: String,
 }
 
 impl<'a> Originals<'a> {
@@ -33,24 +40,26 @@ impl<'a> Originals<'a> {
         folders: &[PathBuf],
     ) -> Originals<'a> {
         let links = Links::from_page(page);
-        let address = |folder: &PathBuf| Some((folder.clone(), links.to_folder(folder)?));
+        let address =
+            |folder: &PathBuf| Some(LinkedFolder { path: folder.clone(), address: links.to_folder(folder)? });
         let folders = folders.iter().filter(|folder| folder.is_dir()).filter_map(address).collect();
         Originals { files, folders, links }
     }
 
     /// The addresses of the folders, for [`Address::ById`].
     pub(super) fn folders(&self) -> Vec<&str> {
-        self.folders.iter().map(|(_, address)| address.as_str()).collect()
+        self.folders.iter().map(|folder| folder.address.as_str()).collect()
     }
 
     pub(super) fn address(&self, id: &str) -> Option<Address> {
         let path = self.files.get(id)?;
-        let below = |(number, (folder, address)): (usize, &(PathBuf, String))| {
-            let below = path.strip_prefix(folder).ok()?;
-            Some(match below == Path::new(id) && below.to_str() == Some(id) {
-                true => Address::ById(number),
-                false => Address::Whole(format!("{address}{}", encode(below)?)),
-            })
+        let below = |(number, folder): (usize, &LinkedFolder)| {
+            let below = path.strip_prefix(&folder.path).ok()?;
+            if below == Path::new(id) && below.to_str() == Some(id) {
+                Some(Address::ById(number))
+            } else {
+                Some(Address::Whole(format!("{}{}", folder.address, encode(below)?)))
+            }
         };
         // A file given by itself is below none of the folders.
         let alone = || {

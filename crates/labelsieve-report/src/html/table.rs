@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::escape::escape;
 use crate::svg::scale::with_separators;
-use crate::{Best, Cell, ResultTable, TableColumn, TableRow};
+use crate::{Best, Cell, Number, ResultTable, TableColumn, TableRow};
 
 /// Longer tables are folded.
 const MANY_ROWS: usize = 30;
@@ -14,7 +14,8 @@ const MANY_COLUMNS: usize = 4;
 
 /// A table; rows named like a class in `galleries` link to the gallery with that number.
 pub(super) fn html(table: &ResultTable, galleries: &HashMap<&str, usize>, tag: &str) -> String {
-    let (id, title) = (&table.id, escape(&table.title));
+    let id = &table.id;
+    let title = escape(&table.title);
     let mut html = format!(
         "<section class=\"result\" id=\"table-{id}\" aria-labelledby=\"table-{id}-h\">\n<h3 id=\"table-{id}-h\">{title}{tag}</h3>\n"
     );
@@ -65,12 +66,12 @@ fn head(columns: &[TableColumn]) -> String {
     if grouped {
         head.push_str("<td></td>");
         for group in columns.chunk_by(|a, b| a.group == b.group) {
-            let (width, name) = (group.len(), escape(group[0].group.as_deref().unwrap_or("")));
-            let _ = match name.is_empty() {
-                true => write!(head, "<td colspan=\"{width}\"></td>"),
-                false => {
-                    write!(head, "<th scope=\"colgroup\" class=\"over\" colspan=\"{width}\">{name}</th>")
-                }
+            let width = group.len();
+            let name = escape(group[0].group.as_deref().unwrap_or(""));
+            let _ = if name.is_empty() {
+                write!(head, "<td colspan=\"{width}\"></td>")
+            } else {
+                write!(head, "<th scope=\"colgroup\" class=\"over\" colspan=\"{width}\">{name}</th>")
             };
         }
         head.push_str("</tr>\n<tr>");
@@ -99,26 +100,30 @@ fn row_html(
             Cell::Empty => write!(html, "<td></td>"),
             Cell::Text(text) => write!(html, "<td class=\"text\">{}</td>", escape(text)),
             Cell::Number(number) => {
-                let decimals = usize::from(column.decimals);
-                let mean = with_separators(number.mean, decimals);
-                let half = number.half_width.map_or(String::new(), |half| {
-                    format!(" <small>±&nbsp;{}</small>", with_separators(half, decimals.max(1)))
-                });
-                // Values that print the same are highlighted together.
-                let is_best =
-                    !row.reference && best.is_some_and(|best| with_separators(best, decimals) == mean);
-                let value = number.mean;
-                match is_best {
-                    true => write!(
-                        html,
-                        "<td data-value=\"{value}\" class=\"best\"><strong>{mean}</strong>{half}<span class=\"sr\"> (best)</span></td>"
-                    ),
-                    false => write!(html, "<td data-value=\"{value}\">{mean}{half}</td>"),
-                }
+                let best = if row.reference { None } else { *best };
+                html.push_str(&number_html(number, usize::from(column.decimals), best));
+                Ok(())
             }
         };
     }
     html + "</tr>\n"
+}
+
+/// A cell with a number, highlighted if it is the best of its column.
+fn number_html(number: &Number, decimals: usize, best: Option<f64>) -> String {
+    let mean = with_separators(number.mean, decimals);
+    let half = number.half_width.map_or(String::new(), |half| {
+        format!(" <small>±&nbsp;{}</small>", with_separators(half, decimals.max(1)))
+    });
+    let value = number.mean;
+    // Values that print the same are highlighted together.
+    if best.is_some_and(|best| with_separators(best, decimals) == mean) {
+        format!(
+            "<td data-value=\"{value}\" class=\"best\"><strong>{mean}</strong>{half}<span class=\"sr\"> (best)</span></td>"
+        )
+    } else {
+        format!("<td data-value=\"{value}\">{mean}{half}</td>")
+    }
 }
 
 /// The best value of a column, if there are at least two to choose from.

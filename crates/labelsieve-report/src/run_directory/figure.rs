@@ -1,4 +1,4 @@
-//! `figures.json`: what is drawn, as data.
+//! `figures.json`: the data of figures.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub struct Figure {
     pub id: String,
     /// The heading.
     pub title: String,
-    /// What is shown and how to read it.
+    /// A description of the data and how to read it.
     #[serde(default)]
     pub caption: String,
     /// The command that made it.
@@ -43,7 +43,7 @@ pub enum FigureKind {
     Bars {
         /// The groups, from left to right.
         groups: Vec<String>,
-        /// What the groups are, e.g. `clean examples per class`.
+        /// The title of the horizontal axis, e.g. `clean examples per class`.
         #[serde(default)]
         x_label: String,
         /// The vertical axis.
@@ -73,7 +73,7 @@ pub enum FigureKind {
     PoolSizes {
         /// The classes.
         classes: Vec<PoolSize>,
-        /// What is gained, e.g. `gain in top-5 accuracy (points)`.
+        /// The title of the gain, e.g. `gain in top-5 accuracy (points)`.
         #[serde(default)]
         gain_label: String,
     },
@@ -83,7 +83,7 @@ pub enum FigureKind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// What it measures, with its unit.
+    /// The measure with its unit.
     pub label: String,
     /// How it is divided.
     #[serde(default)]
@@ -117,7 +117,7 @@ impl Axis {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineSeries {
-    /// What the curve is, e.g. `k = 5`.
+    /// The name of the curve, e.g. `k = 5`.
     pub name: String,
     /// Its points; they are joined in the order of x.
     pub points: Vec<Point>,
@@ -140,7 +140,7 @@ pub struct Point {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BarSeries {
-    /// What the bars are, e.g. a method.
+    /// The name of the bars, e.g. a method.
     pub name: String,
     /// A height per group; `None` for no bar.
     pub values: Vec<Option<f64>>,
@@ -166,7 +166,7 @@ pub struct ClassRelevance {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReliabilitySeries {
-    /// What the curve is, e.g. a set of examples.
+    /// The name of the curve, e.g. a set of examples.
     pub name: String,
     /// Candidates by their probability, as [`labelsieve::evaluation::Calibration`] counts them.
     pub bins: Vec<Bin>,
@@ -180,7 +180,7 @@ pub struct PoolSize {
     pub class: String,
     /// Its candidates.
     pub candidates: usize,
-    /// What the class gained by them, e.g. in points of accuracy.
+    /// The gain of the class by them, e.g. in points of accuracy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The version of the format that this code writes.
 const FORMAT: u32 = 1;
 
-/// What a run is about.
+/// A run and how it was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunInfo {
@@ -41,7 +41,7 @@ pub struct RunInfo {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
-    /// What is set, e.g. `λ`.
+    /// The name of the setting, e.g. `λ`.
     pub name: String,
     /// The value.
     pub value: String,

@@ -30,9 +30,9 @@ pub use info::{RunInfo, Setting};
 pub use table::{Best, Cell, Number, ResultTable, TableColumn, TableRow};
 
 /// Longer JSON files are refused before they are read.
-const LONGEST_JSON: u64 = 256 << 20;
+const MAX_JSON_BYTES: u64 = 256 << 20;
 /// An id names a file and an anchor, so it must be short.
-const LONGEST_ID: usize = 80;
+const MAX_ID_LENGTH: usize = 80;
 
 /// An open run directory.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +66,7 @@ impl RunDirectory {
         &self.path
     }
 
-    /// What `run.json` says.
+    /// The contents of `run.json`.
     pub fn info(&self) -> &RunInfo {
         &self.info
     }
@@ -128,8 +128,8 @@ fn write_json(path: &Path, value: &(impl Serialize + ?Sized)) -> Result<()> {
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let length = std::fs::metadata(path).map_err(DataError::io("read", path))?.len();
-    if length > LONGEST_JSON {
-        let expected = format!("at most {LONGEST_JSON} bytes");
+    if length > MAX_JSON_BYTES {
+        let expected = format!("at most {MAX_JSON_BYTES} bytes");
         return Err(DataError::malformed(path, "length", expected, length.to_string()));
     }
     let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
@@ -146,8 +146,8 @@ fn check_ids<'a>(path: &Path, what: &str, ids: impl Iterator<Item = &'a str>) ->
     for (position, id) in ids.enumerate() {
         let place = format!("{what} {position}, `id`");
         let sound = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if id.is_empty() || id.len() > LONGEST_ID || !id.chars().all(sound) {
-            let expected = format!("1 to {LONGEST_ID} of the characters a-z, A-Z, 0-9, - and _");
+        if id.is_empty() || id.len() > MAX_ID_LENGTH || !id.chars().all(sound) {
+            let expected = format!("1 to {MAX_ID_LENGTH} of the characters a-z, A-Z, 0-9, - and _");
             return Err(DataError::malformed(path, place, expected, format!("{id:?}")));
         }
         // File systems that ignore case would overwrite one figure with another.

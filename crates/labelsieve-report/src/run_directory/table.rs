@@ -15,7 +15,7 @@ pub struct ResultTable {
     pub id: String,
     /// The heading.
     pub title: String,
-    /// What the numbers are and how to read them.
+    /// The meaning of the numbers and how to read them.
     #[serde(default)]
     pub caption: String,
     /// The command that made it.
@@ -61,7 +61,7 @@ pub enum Best {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableRow {
-    /// What the row is about, e.g. a method.
+    /// The subject of the row, e.g. a method.
     pub label: String,
     /// Consecutive rows of the same group share a heading, e.g. `few clean, many noisy`.
     #[serde(default)]

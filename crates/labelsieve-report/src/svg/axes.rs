@@ -1,7 +1,7 @@
 //! The frame of a plot: its position, grid and labels.
 
-use super::scale::Scale;
-use super::{Anchor, Canvas, text};
+use super::scale::{Scale, Span};
+use super::{Anchor, Area, Canvas, Position, text};
 
 /// A rectangle for data, surrounded by its labels.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +10,32 @@ pub(crate) struct Panel {
     pub(crate) top: f64,
     pub(crate) width: f64,
     pub(crate) height: f64,
+}
+
+/// The titles of both axes; an empty one takes no space.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AxisTitles<'a> {
+    pub(crate) horizontal: &'a str,
+    pub(crate) vertical: &'a str,
+}
+
+/// The scales of both axes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Axes {
+    pub(crate) across: Scale,
+    pub(crate) up: Scale,
+}
+
+impl Axes {
+    /// From 0 to 1 both ways.
+    pub(crate) fn unit(panel: &Panel) -> Axes {
+        Axes { across: Scale::unit(panel.across()), up: Scale::unit(panel.upwards()) }
+    }
+
+    /// The position of a pair of values.
+    pub(crate) fn at(&self, x: f64, y: f64) -> Position {
+        Position::new(self.across.at(x), self.up.at(y))
+    }
 }
 
 /// Space for an axis title below or beside the tick labels.
@@ -27,30 +53,24 @@ impl Panel {
     }
 
     /// Pixels from left to right.
-    pub(crate) fn across(&self) -> (f64, f64) {
-        (self.left, self.right())
+    pub(crate) fn across(&self) -> Span {
+        Span::new(self.left, self.right())
     }
 
     /// Pixels from bottom to top.
-    pub(crate) fn upwards(&self) -> (f64, f64) {
-        (self.bottom(), self.top)
+    pub(crate) fn upwards(&self) -> Span {
+        Span::new(self.bottom(), self.top)
     }
 
-    /// What remains of a box inside its axes. Tick labels of the vertical axis are at most `tick_width` wide; empty
-    /// titles take no space.
-    pub(crate) fn inside(
-        (left, top): (f64, f64),
-        (width, height): (f64, f64),
-        tick_width: f64,
-        titles: (&str, &str),
-    ) -> Panel {
-        let beside = tick_width + 10.0 + if titles.1.is_empty() { 0.0 } else { TITLE_ROOM };
-        let below = TICK_ROOM + if titles.0.is_empty() { 0.0 } else { TITLE_ROOM };
+    /// The rest of an area inside its axes. Tick labels of the vertical axis are at most `tick_width` wide.
+    pub(crate) fn inside(area: Area, tick_width: f64, titles: AxisTitles<'_>) -> Panel {
+        let beside = tick_width + 10.0 + if titles.vertical.is_empty() { 0.0 } else { TITLE_ROOM };
+        let below = TICK_ROOM + if titles.horizontal.is_empty() { 0.0 } else { TITLE_ROOM };
         Panel {
-            left: left + beside,
-            top,
-            width: (width - beside).max(10.0),
-            height: (height - below).max(10.0),
+            left: area.left + beside,
+            top: area.top,
+            width: (area.width - beside).max(10.0),
+            height: (area.height - below).max(10.0),
         }
     }
 
@@ -59,12 +79,12 @@ impl Panel {
         let mut widest = 0f64;
         for (value, label) in scale.ticks(count) {
             let y = scale.at(value);
-            canvas.line("grid", (self.left, y), (self.right(), y));
-            canvas.text("tick", (self.left - 8.0, y + 4.0), Anchor::End, &label);
+            canvas.line("grid", Position::new(self.left, y), Position::new(self.right(), y));
+            canvas.text("tick", Position::new(self.left - 8.0, y + 4.0), Anchor::End, &label);
             widest = widest.max(text::width(&label));
         }
         if !title.is_empty() {
-            let at = (self.left - widest - 16.0, self.top + self.height / 2.0);
+            let at = Position::new(self.left - widest - 16.0, self.top + self.height / 2.0);
             let title = text::fit(title, self.height + 30.0);
             canvas.turned_text("muted", at, Anchor::Middle, -90.0, &title);
         }
@@ -75,20 +95,26 @@ impl Panel {
         self.base_line(canvas);
         for (value, label) in scale.ticks(count) {
             let x = scale.at(value);
-            canvas.line("axis", (x, self.bottom()), (x, self.bottom() + 4.0));
-            canvas.text("tick", (x, self.bottom() + 17.0), Anchor::Middle, &label);
+            let base = self.bottom();
+            canvas.line("axis", Position::new(x, base), Position::new(x, base + 4.0));
+            canvas.text("tick", Position::new(x, base + 17.0), Anchor::Middle, &label);
         }
         self.horizontal_title(canvas, title, TICK_ROOM);
     }
 
     pub(crate) fn base_line(&self, canvas: &mut Canvas) {
-        canvas.line("axis", (self.left, self.bottom()), (self.right(), self.bottom()));
+        self.level(canvas, self.bottom());
+    }
+
+    /// A line of the axis across the panel at this height of the picture.
+    pub(crate) fn level(&self, canvas: &mut Canvas, y: f64) {
+        canvas.line("axis", Position::new(self.left, y), Position::new(self.right(), y));
     }
 
     /// The title below labels of this height.
     pub(crate) fn horizontal_title(&self, canvas: &mut Canvas, title: &str, labels_height: f64) {
         if !title.is_empty() {
-            let at = (self.left + self.width / 2.0, self.bottom() + labels_height + 15.0);
+            let at = Position::new(self.left + self.width / 2.0, self.bottom() + labels_height + 15.0);
             canvas.text("muted", at, Anchor::Middle, &text::fit(title, self.width + 60.0));
         }
     }

@@ -10,13 +10,35 @@ use std::fmt::Write;
 
 use crate::html::escape::escape;
 
+/// A point of a picture, from its upper left corner.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Position {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+}
+
+impl Position {
+    pub(crate) fn new(x: f64, y: f64) -> Position {
+        Position { x, y }
+    }
+}
+
+/// A rectangle of a picture.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Area {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+}
+
 /// A picture under construction. Lengths are CSS pixels.
 #[derive(Default)]
 pub(crate) struct Canvas {
     body: String,
 }
 
-/// Where a text is relative to its point.
+/// The side of a text that lies at its position.
 #[derive(Clone, Copy)]
 pub(crate) enum Anchor {
     Start,
@@ -25,19 +47,29 @@ pub(crate) enum Anchor {
 }
 
 impl Canvas {
-    pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
-        let (x1, y1, x2, y2) = (short(from.0), short(from.1), short(to.0), short(to.1));
-        self.push(format_args!(r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#));
+    pub(crate) fn line(&mut self, class: &str, from: Position, to: Position) {
+        self.push(format_args!(
+            r#"<line class="{class}" x1="{}" y1="{}" x2="{}" y2="{}"/>"#,
+            short(from.x),
+            short(from.y),
+            short(to.x),
+            short(to.y)
+        ));
     }
 
-    pub(crate) fn rect(&mut self, class: &str, corner: (f64, f64), size: (f64, f64)) {
-        let (x, y, w, h) = (short(corner.0), short(corner.1), short(size.0), short(size.1));
-        self.push(format_args!(r#"<rect class="{class}" x="{x}" y="{y}" width="{w}" height="{h}"/>"#));
+    pub(crate) fn rect(&mut self, class: &str, area: Area) {
+        self.push(format_args!(
+            r#"<rect class="{class}" x="{}" y="{}" width="{}" height="{}"/>"#,
+            short(area.left),
+            short(area.top),
+            short(area.width),
+            short(area.height)
+        ));
     }
 
-    pub(crate) fn polyline(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>) {
+    pub(crate) fn polyline(&mut self, class: &str, points: impl IntoIterator<Item = Position>) {
         let mut path = String::new();
-        for (x, y) in points {
+        for Position { x, y } in points {
             let _ = write!(path, "{}{} {}", if path.is_empty() { "M" } else { "L" }, short(x), short(y));
         }
         self.path(class, &path);
@@ -47,20 +79,21 @@ impl Canvas {
         self.push(format_args!(r#"<path class="{class}" d="{path}"/>"#));
     }
 
-    pub(crate) fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
+    pub(crate) fn text(&mut self, class: &str, at: Position, anchor: Anchor, text: &str) {
         self.turned_text(class, at, anchor, 0.0, text);
     }
 
-    /// A text turned by `degrees` around its point.
+    /// A text turned by `degrees` around its position.
     pub(crate) fn turned_text(
         &mut self,
         class: &str,
-        at: (f64, f64),
+        at: Position,
         anchor: Anchor,
         degrees: f64,
         text: &str,
     ) {
-        let (x, y) = (short(at.0), short(at.1));
+        let x = short(at.x);
+        let y = short(at.y);
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -76,9 +109,10 @@ impl Canvas {
         ));
     }
 
-    /// The marker of series `number` at a point: shapes differ, so that colour is not needed.
-    pub(crate) fn marker(&mut self, number: usize, at: (f64, f64)) {
-        let (x, y) = (short(at.0), short(at.1));
+    /// The marker of series `number`: shapes differ, so that colour is not needed.
+    pub(crate) fn marker(&mut self, number: usize, at: Position) {
+        let x = short(at.x);
+        let y = short(at.y);
         let path = match number % 6 {
             0 => format!("M{x} {y}m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0-7.2 0z"),
             1 => format!("M{x} {y}m-3.3-3.3h6.6v6.6h-6.6z"),
@@ -92,7 +126,9 @@ impl Canvas {
 
     /// A whisker from `low` to `high`.
     pub(crate) fn whisker(&mut self, class: &str, x: f64, low: f64, high: f64) {
-        let (x, low, high) = (short(x), short(low), short(high));
+        let x = short(x);
+        let low = short(low);
+        let high = short(high);
         self.path(class, &format!("M{x} {low}V{high}M{x} {low}m-3 0h6M{x} {high}m-3 0h6"));
     }
 
@@ -130,7 +166,8 @@ impl Drawing {
     /// For its own file, with its heading inside.
     pub(crate) fn standalone(&self, title: &str, description: &str) -> String {
         const HEAD: f64 = 30.0;
-        let (w, h) = (short(self.width), short(self.height + HEAD));
+        let w = short(self.width);
+        let h = short(self.height + HEAD);
         let heading = text::fit(title, (self.width - 24.0) / 1.25);
         format!(
             "{STANDALONE_START}\
@@ -146,7 +183,7 @@ impl Drawing {
     }
 }
 
-/// How a figure in its own file begins, by which it is recognised.
+/// The first bytes of a figure in its own file, by which it is recognised.
 pub(crate) const STANDALONE_START: &str =
     "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" role=\"img\" aria-labelledby=\"t d\" ";
 
@@ -171,8 +208,8 @@ mod tests {
     #[test]
     fn a_drawing_is_well_formed_whatever_its_texts() {
         let mut canvas = Canvas::default();
-        canvas.text("label", (1.0, 2.0), Anchor::Middle, "<b>&\"'\u{0}\u{8}]]>");
-        (0..7).for_each(|number| canvas.marker(number, (10.0, 20.0)));
+        canvas.text("label", Position::new(1.0, 2.0), Anchor::Middle, "<b>&\"'\u{0}\u{8}]]>");
+        (0..7).for_each(|number| canvas.marker(number, Position::new(10.0, 20.0)));
         canvas.whisker("whisker", 5.0, 1.0, 9.0);
         let drawing = canvas.finish(100.0, 50.0);
         let file = drawing.standalone("a <script> & more", "\u{1f}");

@@ -2,41 +2,70 @@
 
 use crate::AxisScale;
 
+/// Where values or pixels begin and end. Pixels of a vertical axis run backwards.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Span {
+    pub(crate) start: f64,
+    pub(crate) end: f64,
+}
+
+impl Span {
+    /// From 0 to 1.
+    pub(crate) const UNIT: Span = Span { start: 0.0, end: 1.0 };
+
+    pub(crate) fn new(start: f64, end: f64) -> Span {
+        Span { start, end }
+    }
+
+    /// From the smallest to the largest of some values, if there are any.
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Span> {
+        values.into_iter().fold(None, |span: Option<Span>, value| {
+            Some(span.map_or(Span::new(value, value), |span| {
+                Span::new(span.start.min(value), span.end.max(value))
+            }))
+        })
+    }
+
+    fn length(self) -> f64 {
+        self.end - self.start
+    }
+}
+
 /// Maps a range of values to a range of pixels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     kind: AxisScale,
-    values: (f64, f64),
-    pixels: (f64, f64),
+    values: Span,
+    pixels: Span,
 }
 
 impl Scale {
     /// A scale over exactly these values; an empty range is widened.
-    pub(crate) fn new(kind: AxisScale, values: (f64, f64), pixels: (f64, f64)) -> Scale {
+    pub(crate) fn new(kind: AxisScale, values: Span, pixels: Span) -> Scale {
         Scale { kind, values: widened(kind, values), pixels }
     }
 
     /// A scale from 0 to 1.
-    pub(crate) fn unit(pixels: (f64, f64)) -> Scale {
-        Scale::new(AxisScale::Linear, (0.0, 1.0), pixels)
+    pub(crate) fn unit(pixels: Span) -> Scale {
+        Scale::new(AxisScale::Linear, Span::UNIT, pixels)
     }
 
     /// A scale that starts and ends at round values, around all of `values`.
     pub(crate) fn around(
         kind: AxisScale,
         values: impl IntoIterator<Item = f64>,
-        pixels: (f64, f64),
+        pixels: Span,
         n_ticks: usize,
     ) -> Scale {
-        let range = values.into_iter().fold(None, |range: Option<(f64, f64)>, value| {
-            Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
-        });
-        let (low, high) = widened(kind, range.unwrap_or((0.0, 1.0)));
-        let step = match kind {
-            AxisScale::Linear => nice_step(high - low, n_ticks),
-            AxisScale::Log => return Scale { kind, values: (low, high), pixels },
+        let exact = widened(kind, Span::of(values).unwrap_or(Span::UNIT));
+        let values = match kind {
+            AxisScale::Linear => {
+                let step = nice_step(exact.length(), n_ticks);
+                Span::new((exact.start / step).floor() * step, (exact.end / step).ceil() * step)
+            }
+            AxisScale::Log => exact,
         };
-        Scale { kind, values: ((low / step).floor() * step, (high / step).ceil() * step), pixels }
+        Scale { kind, values, pixels }
     }
 
     /// The pixel of a value.
@@ -45,19 +74,19 @@ impl Scale {
             AxisScale::Linear => value,
             AxisScale::Log => value.ln(),
         };
-        let (low, high) = (position(self.values.0), position(self.values.1));
-        let (start, end) = self.pixels;
-        start + (position(value) - low) / (high - low) * (end - start)
+        let low = position(self.values.start);
+        let high = position(self.values.end);
+        self.pixels.start + (position(value) - low) / (high - low) * self.pixels.length()
     }
 
     /// The lowest value.
     pub(crate) fn low(&self) -> f64 {
-        self.values.0
+        self.values.start
     }
 
     /// Round values inside the range, about `count` of them, with their labels.
     pub(crate) fn ticks(&self, count: usize) -> Vec<(f64, String)> {
-        let (low, high) = self.values;
+        let Span { start: low, end: high } = self.values;
         match self.kind {
             AxisScale::Linear => {
                 let step = nice_step(high - low, count);
@@ -77,15 +106,16 @@ impl Scale {
 }
 
 /// A range that is not empty.
-fn widened(kind: AxisScale, (low, high): (f64, f64)) -> (f64, f64) {
+fn widened(kind: AxisScale, values: Span) -> Span {
+    let Span { start: low, end: high } = values;
     // A range that vanishes in rounding counts as empty too.
     if high - low > 1e-9 * high.abs().max(low.abs()) {
-        return (low, high);
+        return values;
     }
     match kind {
-        AxisScale::Log => (low / 2.0, high * 2.0),
-        AxisScale::Linear if low == 0.0 => (0.0, 1.0),
-        AxisScale::Linear => (low - 0.1 * low.abs(), high + 0.1 * high.abs()),
+        AxisScale::Log => Span::new(low / 2.0, high * 2.0),
+        AxisScale::Linear if low == 0.0 => Span::UNIT,
+        AxisScale::Linear => Span::new(low - 0.1 * low.abs(), high + 0.1 * high.abs()),
     }
 }
 
@@ -99,7 +129,8 @@ fn nice_step(range: f64, count: usize) -> f64 {
 
 /// Powers of ten; also 2 and 5 times each when they fit, only every second or third when they do not.
 fn log_ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
-    let (first, last) = ((low.log10() - 1e-9).ceil() as i32, (high.log10() + 1e-9).floor() as i32);
+    let first = (low.log10() - 1e-9).ceil() as i32;
+    let last = (high.log10() + 1e-9).floor() as i32;
     let every = ((last - first + 1).max(1) as usize).div_ceil(count.max(1)) as i32;
     let factors: &[f64] = if last - first < 2 { &[1.0, 2.0, 5.0] } else { &[1.0] };
     (first - 1..=last)
@@ -148,7 +179,7 @@ mod tests {
     use super::*;
 
     fn labels(kind: AxisScale, low: f64, high: f64, count: usize) -> Vec<String> {
-        let scale = Scale::new(kind, (low, high), (0.0, 1.0));
+        let scale = Scale::new(kind, Span::new(low, high), Span::UNIT);
         scale.ticks(count).into_iter().map(|(_, label)| label).collect()
     }
 
@@ -169,18 +200,18 @@ mod tests {
 
     #[test]
     fn pixels_follow_values() {
-        let linear = Scale::new(AxisScale::Linear, (0.0, 10.0), (100.0, 0.0));
+        let linear = Scale::new(AxisScale::Linear, Span::new(0.0, 10.0), Span::new(100.0, 0.0));
         assert_eq!((linear.at(0.0), linear.at(5.0), linear.at(10.0)), (100.0, 50.0, 0.0));
-        let log = Scale::new(AxisScale::Log, (1.0, 100.0), (0.0, 2.0));
+        let log = Scale::new(AxisScale::Log, Span::new(1.0, 100.0), Span::new(0.0, 2.0));
         assert!((log.at(10.0) - 1.0).abs() < 1e-12);
     }
 
     #[test]
     fn a_scale_around_values_ends_at_round_ones_and_survives_a_single_value() {
-        let scale = Scale::around(AxisScale::Linear, [43.0, 71.0], (0.0, 100.0), 5);
+        let scale = Scale::around(AxisScale::Linear, [43.0, 71.0], Span::new(0.0, 100.0), 5);
         assert_eq!((scale.at(40.0), scale.at(80.0)), (0.0, 100.0));
         for (kind, value) in [(AxisScale::Linear, 0.0), (AxisScale::Linear, 7.0), (AxisScale::Log, 1e-300)] {
-            let scale = Scale::around(kind, [value], (0.0, 100.0), 5);
+            let scale = Scale::around(kind, [value], Span::new(0.0, 100.0), 5);
             assert!(scale.at(value).is_finite(), "{kind:?} {value}");
             assert!(scale.ticks(5).len() < 20);
         }

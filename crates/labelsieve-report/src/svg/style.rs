@@ -1,22 +1,49 @@
 //! The one stylesheet of all figures. In the page its colours are CSS variables, which follow the theme; in a file of its
 //! own they are written out, for viewers without support for variables, once for light and once for dark.
 
-/// Variable, light, dark. The series are Okabe and Ito's colours, which colour-blind people can distinguish, made darker or
+/// Whether the page is light or dark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Theme {
+    Light,
+    Dark,
+}
+
+/// A colour of figures in both themes.
+struct Colour {
+    variable: &'static str,
+    light: &'static str,
+    dark: &'static str,
+}
+
+impl Colour {
+    const fn new(variable: &'static str, light: &'static str, dark: &'static str) -> Colour {
+        Colour { variable, light, dark }
+    }
+
+    fn of(&self, theme: Theme) -> &'static str {
+        match theme {
+            Theme::Light => self.light,
+            Theme::Dark => self.dark,
+        }
+    }
+}
+
+/// The series are Okabe and Ito's colours, which colour-blind people can distinguish, made darker or
 /// lighter for contrast with the paper.
-const COLOURS: [(&str, &str, &str); 13] = [
-    ("--fig-paper", "#ffffff", "#16181d"),
-    ("--fig-ink", "#1d2129", "#e8eaed"),
-    ("--fig-muted", "#5c6370", "#a2a9b4"),
-    ("--fig-grid", "#e4e7ec", "#2b2f37"),
-    ("--fig-axis", "#9aa1ad", "#6b727e"),
-    ("--fig-s0", "#0072b2", "#56b4e9"),
-    ("--fig-s1", "#c75000", "#f5904d"),
-    ("--fig-s2", "#00805d", "#35c79b"),
-    ("--fig-s3", "#a8447f", "#e393c2"),
-    ("--fig-s4", "#946300", "#e6b445"),
-    ("--fig-s5", "#5b4bb5", "#ab9df2"),
-    ("--fig-s6", "#5c6370", "#b3bac5"),
-    ("--fig-s7", "#2a93c4", "#8fd0f5"),
+const COLOURS: [Colour; 13] = [
+    Colour::new("--fig-paper", "#ffffff", "#16181d"),
+    Colour::new("--fig-ink", "#1d2129", "#e8eaed"),
+    Colour::new("--fig-muted", "#5c6370", "#a2a9b4"),
+    Colour::new("--fig-grid", "#e4e7ec", "#2b2f37"),
+    Colour::new("--fig-axis", "#9aa1ad", "#6b727e"),
+    Colour::new("--fig-s0", "#0072b2", "#56b4e9"),
+    Colour::new("--fig-s1", "#c75000", "#f5904d"),
+    Colour::new("--fig-s2", "#00805d", "#35c79b"),
+    Colour::new("--fig-s3", "#a8447f", "#e393c2"),
+    Colour::new("--fig-s4", "#946300", "#e6b445"),
+    Colour::new("--fig-s5", "#5b4bb5", "#ab9df2"),
+    Colour::new("--fig-s6", "#5c6370", "#b3bac5"),
+    Colour::new("--fig-s7", "#2a93c4", "#8fd0f5"),
 ];
 
 /// Series with a colour of their own; further ones start over and differ in marker and dashes.
@@ -71,20 +98,18 @@ pub(crate) fn rules() -> String {
 }
 
 /// The colours as declarations of variables, light or dark.
-pub(crate) fn variables(dark: bool) -> String {
-    let declaration =
-        |(name, light, night): (&str, &str, &str)| format!("{name}:{};", if dark { night } else { light });
-    COLOURS.map(declaration).concat()
+pub(crate) fn variables(theme: Theme) -> String {
+    COLOURS.iter().map(|colour| format!("{}:{};", colour.variable, colour.of(theme))).collect()
 }
 
 /// The rules with their colours written out.
 pub(crate) fn standalone() -> String {
-    let written_out = |dark: bool| {
-        COLOURS.iter().fold(rules(), |rules, (name, light, night)| {
-            rules.replace(&format!("var({name})"), if dark { night } else { light })
+    let written_out = |theme: Theme| {
+        COLOURS.iter().fold(rules(), |rules, colour| {
+            rules.replace(&format!("var({})", colour.variable), colour.of(theme))
         })
     };
-    format!("{}@media (prefers-color-scheme:dark){{{}}}", written_out(false), written_out(true))
+    format!("{}@media (prefers-color-scheme:dark){{{}}}", written_out(Theme::Light), written_out(Theme::Dark))
 }
 
 #[cfg(test)]
@@ -100,22 +125,26 @@ mod tests {
             };
             0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
         };
-        let (a, b) = (luminance(a), luminance(b));
+        let a = luminance(a);
+        let b = luminance(b);
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
 
     #[test]
     fn colours_have_the_contrast_that_graphics_and_texts_need() {
-        let (_, light_paper, dark_paper) = COLOURS[0];
-        for (name, light, dark) in COLOURS {
+        let papers = &COLOURS[0];
+        for colour in &COLOURS {
+            let name = colour.variable;
             let needed = match name {
                 "--fig-ink" | "--fig-muted" => 4.5,
                 name if name.starts_with("--fig-s") => 3.0,
                 _ => continue,
             };
-            for (colour, paper) in [(light, light_paper), (dark, dark_paper)] {
-                let found = contrast(colour, paper);
-                assert!(found >= needed, "{name} {colour} on {paper}: {found:.2}");
+            for theme in [Theme::Light, Theme::Dark] {
+                let ink = colour.of(theme);
+                let paper = papers.of(theme);
+                let found = contrast(ink, paper);
+                assert!(found >= needed, "{name} {ink} on {paper}: {found:.2}");
             }
         }
     }
@@ -123,6 +152,6 @@ mod tests {
     #[test]
     fn no_variable_is_left_in_a_file_of_its_own() {
         assert!(rules().contains("var(--fig-s7)") && !standalone().contains("var("));
-        assert!(variables(true).contains("--fig-ink:#e8eaed;"));
+        assert!(variables(Theme::Dark).contains("--fig-ink:#e8eaed;"));
     }
 }

@@ -11,22 +11,14 @@ use labelsieve_files::work::table::{layout, percent};
 use labelsieve_files::{ExampleTable, TableColumns, read_relevance};
 use labelsieve_jobs::inputs::classifier::load_weights;
 use labelsieve_report::{Cell, ResultTable, TableColumn, TableRow};
-use serde::Serialize;
 
 use super::folder::Folder;
 use super::sample::Sample;
+use crate::answers::DemoRow;
 
 /// The accuracy of each way, in the order of the table.
 pub struct Comparison {
     ways: Vec<(&'static str, Accuracy)>,
-}
-
-/// The accuracy of one way.
-#[derive(Serialize)]
-pub struct Row {
-    trained_on: &'static str,
-    top_1: f64,
-    top_5: f64,
 }
 
 /// One class: its clean rows, its candidates' rows, their relevance and whether they are relevant.
@@ -97,8 +89,8 @@ impl Comparison {
     }
 
     /// For other programs.
-    pub fn rows(&self) -> Vec<Row> {
-        let row = |&(trained_on, ref found): &(&'static str, Accuracy)| Row {
+    pub fn rows(&self) -> Vec<DemoRow> {
+        let row = |&(trained_on, ref found): &(&'static str, Accuracy)| DemoRow {
             trained_on,
             top_1: found.top_1,
             top_5: found.top_5,

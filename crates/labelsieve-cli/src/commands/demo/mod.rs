@@ -10,12 +10,12 @@ use anyhow::Result;
 use clap::Args;
 use labelsieve_files::work::{Monitor, SavedWork};
 use labelsieve_report::{RunDirectory, RunInfo};
-use serde_json::json;
 
 use self::comparison::Comparison;
 use self::folder::Folder;
 use self::sample::Sample;
 use super::words::{Words, run_step, words};
+use crate::answers::DemoAnswer;
 use crate::arguments::{JsonArguments, SeedArguments};
 use crate::printer::Printer;
 
@@ -60,7 +60,7 @@ impl Demo {
         run_step("Write a report", &show, steps)?;
         if self.json.json {
             return printer
-                .json("demo", &json!({ "report": report.display().to_string(), "rows": comparison.rows() }));
+                .json("demo", &DemoAnswer { report: report.display().to_string(), rows: comparison.rows() });
         }
 
         printer.note("");

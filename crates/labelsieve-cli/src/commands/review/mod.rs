@@ -16,9 +16,9 @@ use labelsieve_files::work::shell_word::shell_word;
 use labelsieve_jobs::inputs::pools::PoolFiles;
 use labelsieve_networks::image_files::PictureSources;
 use labelsieve_review::{MEMORY, Review as Job, Server, Session, SessionSummary};
-use serde_json::json;
 
 use self::sources::Sources;
+use crate::answers::ReviewAnswer;
 use crate::arguments::{ColumnArguments, DeviceArguments, JsonArguments, MixedArguments};
 use crate::hint::user_error;
 use crate::options::Given;
@@ -236,11 +236,14 @@ impl Review {
         if self.json.json {
             return printer.json(
                 "review",
-                &json!({
-                    "url": url, "output": overview.output, "n_classes": overview.classes.len(),
-                    "n_candidates": n_candidates, "n_decisions": overview.n_decisions,
-                    "can_score": overview.can_score,
-                }),
+                &ReviewAnswer {
+                    can_score: overview.can_score,
+                    n_candidates,
+                    n_classes: overview.classes.len(),
+                    n_decisions: overview.n_decisions,
+                    output: &overview.output,
+                    url,
+                },
             );
         }
         printer.note(&format!(

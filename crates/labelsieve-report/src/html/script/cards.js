@@ -4,7 +4,7 @@ const picture = (item) => {
   if (item.picture === undefined) return make("span", { class: "blank" }, nameOf(item));
   return make("img", { alt: "", decoding: "async", width: 96, height: 96 });
 };
-// A gallery may hold hundreds of pictures; each is decoded when it comes near itself.
+// A gallery may hold hundreds of pictures; each is decoded when it comes near the view.
 const sourceOf = new Map(); // img -> data URI
 const load = (image) => { image.src = sourceOf.get(image); sourceOf.delete(image); pictures.unobserve(image); };
 const pictures = new IntersectionObserver((entries) => {
@@ -13,7 +13,7 @@ const pictures = new IntersectionObserver((entries) => {
 
 const original = (item, text, attributes = {}) =>
   make("a", { href: item.address, target: "_blank", rel: "noopener noreferrer", class: "original", ...attributes }, text);
-// Screen readers hear what is seen, with the words that looks stand for.
+// Text for screen readers, for what others read off the layout.
 const heard = (text) => make("span", { class: "sr" }, text);
 const truthMark = (item) =>
   make("span", { class: `mark ${item.truth === "relevant" ? "yes" : "no"}` }, item.truth === "relevant" ? "✓" : "✗", heard(` ${item.truth} `));
@@ -36,7 +36,7 @@ const card = (item) => {
   else button.append(heard(" clean example "));
   if (item.picture !== undefined) button.append(item.caption ? make("span", { class: "caption" }, item.caption) : heard(item.id));
   const entry = make("li", {}, button);
-  // The keyboard's way to it is the dialog: a second stop on every card would be in the way.
+  // The keyboard reaches it through the dialog: a second tab stop on every card would be tedious.
   if (item.address) entry.append(original(item, "↗", { tabindex: "-1", "aria-label": `original of ${nameOf(item)}`, title: "open the original" }));
   return { entry, button };
 };

@@ -57,7 +57,7 @@ const show = (place) => {
   );
   if (!dialog.open) dialog.showModal();
 };
-// The buttons are new ones after each step; whoever pressed one can press it again.
+// Each step makes new buttons: the one that was pressed keeps the focus.
 const focusControl = (name) => {
   const buttons = [...dialog.querySelectorAll(".controls button:enabled")];
   (buttons.find((button) => button.textContent === name) ?? buttons.at(-1)).focus();

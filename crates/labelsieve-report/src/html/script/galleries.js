@@ -61,7 +61,7 @@ const buildLater = (article) => {
   for (const image of gallery.querySelectorAll("img")) { sourceOf.delete(image); pictures.unobserve(image); }
   gallery.replaceChildren();
   unbuilt.add(article);
-  observer.unobserve(article); // observing it anew tells whether it is in view now
+  observer.unobserve(article); // observing again reports whether it is in view now
   observer.observe(article);
 };
 articles.forEach((article) => observer.observe(article));

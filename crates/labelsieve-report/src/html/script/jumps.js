@@ -1,4 +1,4 @@
-// ---- jumps inside the page: galleries on the way grow as they come near, so the place is found again until it stays
+// ---- jumps inside the page: galleries on the way grow as they come near, so scrolling repeats until the target stays
 
 let stillJumping = false;
 const jump = () => {
@@ -19,6 +19,6 @@ const jump = () => {
 for (const event of ["wheel", "touchstart", "keydown", "pointerdown"]) addEventListener(event, () => { stillJumping = false; }, { passive: true });
 addEventListener("hashchange", jump);
 document.addEventListener("click", (event) => {
-  if (event.target.closest("a[href^='#']")?.hash === location.hash) jump(); // no change of address, the same wish
+  if (event.target.closest("a[href^='#']")?.hash === location.hash) jump(); // the address stays, but the reader asks again
 });
 jump();

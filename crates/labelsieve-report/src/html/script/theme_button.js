@@ -14,7 +14,7 @@ themeButton.hidden = false;
 themeButton.addEventListener("click", () => {
   const theme = isDark() ? "light" : "dark";
   document.documentElement.dataset.theme = theme;
-  try { localStorage.setItem("labelsieve-theme", theme); } catch { /* for this view only, then */ }
+  try { localStorage.setItem("labelsieve-theme", theme); } catch { /* kept for this view only */ }
   showTheme();
 });
 prefersDark.addEventListener("change", showTheme);

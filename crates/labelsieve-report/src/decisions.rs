@@ -1,25 +1,25 @@
-//! What people decided about the candidates of a relevance file.
+//! Decisions of people about the candidates of a relevance file.
 
 use labelsieve::Decision;
 use labelsieve_files::{DataError, DecisionCounts, DecisionJoin, DecisionTable, RelevanceTable, Result};
 
 /// Decisions, one entry per row of the relevance table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Decided {
+pub(crate) struct CandidateDecisions {
     by_row: Vec<Option<Decision>>,
-    /// Decisions about examples that are no candidates of the relevance file, as id and class.
+    /// Decisions about examples that are not candidates of the relevance file, as id and class.
     pub(crate) foreign: Vec<(String, String)>,
 }
 
-impl Decided {
-    /// What the relevance file itself says.
-    pub(crate) fn of_column(table: &RelevanceTable) -> Decided {
+impl CandidateDecisions {
+    /// The decisions that the relevance file carries.
+    pub(crate) fn of_column(table: &RelevanceTable) -> CandidateDecisions {
         let by_row = table.decisions.clone().unwrap_or_else(|| vec![None; table.ids.len()]);
-        Decided { by_row, foreign: Vec::new() }
+        CandidateDecisions { by_row, foreign: Vec::new() }
     }
 
-    /// What a file of decisions says, by example and class. Clean examples are no candidates.
-    pub(crate) fn of_file(table: &RelevanceTable, decisions: &DecisionTable) -> Result<Decided> {
+    /// The decisions of a file, by example and class. Clean examples are not candidates.
+    pub(crate) fn of_file(table: &RelevanceTable, decisions: &DecisionTable) -> Result<CandidateDecisions> {
         let mut join = DecisionJoin::new(decisions);
         let by_row = join.of_relevance(table);
         if !join.is_empty() && !join.has_matches() {
@@ -28,7 +28,7 @@ impl Decided {
             return Err(DataError::malformed(&decisions.path, "rows", expected, "none"));
         }
         let foreign = join.unmatched().into_iter().map(|(id, class)| (id.to_owned(), class.to_owned()));
-        Ok(Decided { by_row, foreign: foreign.collect() })
+        Ok(CandidateDecisions { by_row, foreign: foreign.collect() })
     }
 
     pub(crate) fn get(&self, row: usize) -> Option<Decision> {
@@ -43,7 +43,7 @@ impl Decided {
         DecisionCounts::of(rows.into_iter().map(|row| self.by_row[row]))
     }
 
-    /// Of all rows.
+    /// The counts over all rows.
     pub(crate) fn count_all(&self) -> DecisionCounts {
         self.count(0..self.by_row.len())
     }
@@ -86,32 +86,37 @@ mod tests {
             ("b", "owl", Decision::Accept), // clean
             ("z", "owl", Decision::Accept),
         ];
-        let decided = Decided::of_file(&table(), &file(&rows)).unwrap();
-        assert_eq!([0, 1, 2].map(|row| decided.get(row)), [Some(Decision::Reject), None, None]);
+        let decisions = CandidateDecisions::of_file(&table(), &file(&rows)).unwrap();
+        assert_eq!([0, 1, 2].map(|row| decisions.get(row)), [Some(Decision::Reject), None, None]);
         assert_eq!(
-            decided.foreign,
+            decisions.foreign,
             [("b", "owl"), ("z", "owl")].map(|(id, class)| (id.to_owned(), class.to_owned()))
         );
-        assert_eq!(decided.count_all(), DecisionCounts { n_reject: 1, ..DecisionCounts::default() });
+        assert_eq!(decisions.count_all(), DecisionCounts { n_reject: 1, ..DecisionCounts::default() });
     }
 
     #[test]
     fn without_a_file_the_column_counts() {
         let table = RelevanceTable { decisions: Some(vec![None, None, Some(Decision::Unsure)]), ..table() };
         assert_eq!(
-            Decided::of_column(&table).count_all().named(),
+            CandidateDecisions::of_column(&table).count_all().named(),
             [("accepted", 0), ("rejected", 0), ("unsure", 1)]
         );
         let file = file(&[("a", "owl", Decision::Accept)]);
-        assert_eq!(Decided::of_file(&table, &file).unwrap().get(2), None, "the file alone, if there is one");
+        assert_eq!(
+            CandidateDecisions::of_file(&table, &file).unwrap().get(2),
+            None,
+            "the file alone, if there is one"
+        );
     }
 
     #[test]
     fn decisions_about_other_candidates_are_refused() {
-        let error = Decided::of_file(&table(), &file(&[("z", "owl", Decision::Accept)])).unwrap_err();
+        let error =
+            CandidateDecisions::of_file(&table(), &file(&[("z", "owl", Decision::Accept)])).unwrap_err();
         let message =
             "`d.csv`: rows: expected candidates of `r.parquet`, with the same `id` and `class`, found none";
         assert_eq!(error.to_string(), message);
-        assert!(Decided::of_file(&table(), &file(&[])).unwrap().is_empty(), "none were made yet");
+        assert!(CandidateDecisions::of_file(&table(), &file(&[])).unwrap().is_empty(), "none were made yet");
     }
 }

@@ -2,8 +2,9 @@
 
 mod arguments;
 mod commands;
+mod given;
 mod hint;
-mod options;
+pub mod options;
 pub mod panics;
 mod printer;
 mod signals;
@@ -17,9 +18,9 @@ use std::panic::AssertUnwindSafe;
 use arguments::COMMON;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use commands::Command;
+use given::Given;
 use labelsieve_files::work::Monitor;
 use labelsieve_numerics::level::Level;
-use options::Given;
 use printer::{Printer, Verbosity};
 
 const SUCCESS: u8 = 0;
@@ -57,10 +58,15 @@ struct Arguments {
     version: Option<bool>,
 }
 
+/// The whole command line.
+fn command() -> clap::Command {
+    Arguments::command()
+}
+
 /// Runs the command that `arguments` spell, the program's name first, and returns the exit code. Meant to be the one
 /// thing a process does: it claims the global thread pool, SIGINT and SIGTERM, and silences panics.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let mut command = Arguments::command();
+    let mut command = command();
     let parsed = command.try_get_matches_from_mut(arguments).and_then(|matches| {
         let arguments = Arguments::from_arg_matches(&matches)?;
         Ok((arguments, matches))
@@ -69,7 +75,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(parsed) => parsed,
         Err(answer) => {
             let _ = answer.print(); // `--help` to nobody is no failure
-            if let Some(hint) = options::of_another_command(&answer, &command) {
+            if let Some(hint) = given::of_another_command(&answer, &command) {
                 Printer::new(Verbosity::Normal).hint(&hint.into());
             }
             return answer.exit_code() as u8;

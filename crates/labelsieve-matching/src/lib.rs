@@ -5,6 +5,7 @@
 //! from the naive algorithm up, is in `docs/matching.md`.
 
 mod candidates_file;
+pub mod convert_classes;
 mod download_list;
 pub mod job;
 mod leak_guard;

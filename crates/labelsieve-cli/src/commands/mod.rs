@@ -29,7 +29,7 @@ mod words;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::options::Given;
+use crate::given::Given;
 use crate::printer::Printer;
 
 #[derive(Subcommand)]

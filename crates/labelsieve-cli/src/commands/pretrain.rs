@@ -1,137 +1,32 @@
 //! `labelsieve pretrain`: a backbone from the images of base classes.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
-use clap::{Args, ValueEnum};
-use labelsieve_files::Precision;
+use clap::Args;
 use labelsieve_files::work::Monitor;
 use labelsieve_files::work::table::percent;
 use labelsieve_jobs::device::Devices;
-use labelsieve_networks::image_files::RowFilter;
-use labelsieve_networks::opening::image_input::ImageFiles;
-use labelsieve_networks::pretrain::Pretrain as Job;
-use labelsieve_networks::training::{Objective, Preset};
-use labelsieve_networks::{Architecture, Distance, Prototypical, Stem};
+use labelsieve_networks::Architecture;
 use labelsieve_report::TrainingCurves;
 
-use crate::arguments::{DeviceArguments, ImageArguments, JsonArguments, SeedArguments};
-use crate::options::Given;
+use crate::arguments::JsonArguments;
+use crate::given::Given;
+use crate::options::ObjectiveName;
+use crate::options::PretrainOptions;
 use crate::printer::Printer;
 
 /// Train a backbone on base classes, with a cosine classifier or by episodes
 #[derive(Args)]
 pub struct Pretrain {
     #[command(flatten)]
-    images: ImageArguments,
-
-    /// Measure accuracy after each epoch on rows with these values (instead of --where), e.g. split=test
-    #[arg(long = "validate-where", value_name = "COLUMN=VALUE")]
-    validation_filters: Vec<RowFilter>,
-
-    /// Measure accuracy after each epoch on these images of the same classes
-    #[arg(long, value_name = "SOURCE", num_args = 1..)]
-    validation: Vec<PathBuf>,
-
-    /// Architecture: resnet10, resnet18, resnet50, convnet128 or efficientnet-lite0
-    #[arg(long, default_value = "resnet10")]
-    architecture: Architecture,
-
-    /// Stem of a residual network: photo (7×7, stride 2) or small (3×3) [default: small up to 96 pixels]
-    #[arg(long)]
-    stem: Option<Stem>,
-
-    /// Input size of the network [default: 224; convnet128: 84]
-    #[arg(long, value_name = "PIXELS")]
-    size: Option<usize>,
-
-    /// What the network learns by
-    #[arg(long, value_enum, default_value = "cosine")]
-    objective: ObjectiveName,
-
-    /// Classes per episode, for prototypical [default: 20]
-    #[arg(long, value_name = "N")]
-    ways: Option<usize>,
-
-    /// Examples per class that its prototype is made of, for prototypical [default: 5]
-    #[arg(long, value_name = "K")]
-    shots: Option<usize>,
-
-    /// Examples per class that are classified, for prototypical [default: 15]
-    #[arg(long, value_name = "N")]
-    queries: Option<usize>,
-
-    /// How examples are compared with prototypes, for prototypical [default: euclidean]
-    #[arg(long, value_enum)]
-    distance: Option<DistanceName>,
-
-    /// Training recipe: lowshot-imagenet and mini-imagenet are the paper's, small is for about ten thousand images
-    #[arg(long, default_value = "small", value_parser = parse_preset)]
-    preset: Preset,
-
-    /// Epochs [default: the preset's]
-    #[arg(long, value_name = "N")]
-    epochs: Option<usize>,
-
-    /// Batches per epoch [default: the preset's]
-    #[arg(long, value_name = "N")]
-    batches: Option<usize>,
-
-    /// Batch size [default: the preset's]
-    #[arg(long, value_name = "N")]
-    batch_size: Option<usize>,
-
-    /// Initial learning rate of a cosine schedule to zero [default: the preset's rates]
-    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
-    rate: Option<f32>,
-
-    /// Minimum area of a random crop, as a fraction of the image [default: the preset's]
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
-    least_crop: Option<f32>,
-
-    /// Store weights in 16 bits (half the size)
-    #[arg(long)]
-    f16: bool,
-
-    /// Output file (.safetensors); accuracy and loss curves are written beside it (.svg)
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
-
-    #[command(flatten)]
-    device: DeviceArguments,
-
-    #[command(flatten)]
-    seed: SeedArguments,
+    options: PretrainOptions,
 
     #[command(flatten)]
     json: JsonArguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ObjectiveName {
-    /// A cosine classifier of all base classes (eq. 7)
-    Cosine,
-    /// Episodes of a few classes, each the mean of a few examples (prototypical networks)
-    Prototypical,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum DistanceName {
-    /// Squared Euclidean distance
-    Euclidean,
-    /// Cosine, times 10
-    Cosine,
-}
-
-fn parse_preset(text: &str) -> std::result::Result<Preset, String> {
-    let names: Vec<&str> = Preset::ALL.iter().map(|(name, _)| *name).collect();
-    let found = Preset::ALL.into_iter().find(|(name, _)| *name == text);
-    found.map(|(_, preset)| preset).ok_or_else(|| format!("expected {}", names.join(", ")))
-}
-
 impl Pretrain {
     pub fn check_options(&self, given: &Given) -> Result<()> {
-        match self.objective {
+        match self.options.objective {
             ObjectiveName::Cosine => {
                 let needs = "it needs --objective prototypical";
                 given.refuse(&["ways", "shots", "queries", "distance"], "--objective cosine", needs)?;
@@ -141,7 +36,7 @@ impl Pretrain {
                 given.refuse(&["batch_size"], "--objective prototypical", why)?;
             }
         }
-        match self.architecture {
+        match self.options.architecture {
             Architecture::ConvNet128 => {
                 given.refuse(&["stem"], "--architecture convnet128", "only residual networks have a stem")
             }
@@ -154,26 +49,7 @@ impl Pretrain {
     }
 
     pub fn run(&self, printer: &Printer) -> Result<()> {
-        let images = self.images.files();
-        let job = Job {
-            validation: self.validation_images(&images),
-            images,
-            architecture: self.architecture,
-            stem: self.stem,
-            size: self.size,
-            objective: self.objective(),
-            preset: self.preset,
-            epochs: self.epochs,
-            batches: self.batches,
-            batch_size: self.batch_size,
-            rate: self.rate,
-            least_crop: self.least_crop,
-            precision: if self.f16 { Precision::F16 } else { Precision::F32 },
-            device: self.device.device,
-            seed: self.seed.seed,
-            output: self.output.clone(),
-        };
-        let trained = job.run(&Devices, &TrainingCurves, printer)?;
+        let trained = self.options.job().run(&Devices, &TrainingCurves, printer)?;
         if self.json.json {
             return printer.json("pretrain", &trained);
         }
@@ -183,38 +59,9 @@ impl Pretrain {
         };
         printer.note(&format!(
             "network written to `{}`{right}; curves in `{}`",
-            self.output.display(),
+            self.options.output.display(),
             trained.curves.each_ref().map(|curve| curve.display().to_string()).join("` and `")
         ));
         Ok(())
-    }
-
-    fn objective(&self) -> Objective {
-        let usual = Prototypical::default();
-        match self.objective {
-            ObjectiveName::Cosine => Objective::Cosine,
-            ObjectiveName::Prototypical => Objective::Prototypical(Prototypical {
-                ways: self.ways.unwrap_or(usual.ways),
-                shots: self.shots.unwrap_or(usual.shots),
-                queries: self.queries.unwrap_or(usual.queries),
-                distance: match self.distance {
-                    Some(DistanceName::Cosine) => Distance::Cosine,
-                    Some(DistanceName::Euclidean) | None => Distance::Euclidean,
-                },
-            }),
-        }
-    }
-
-    /// Where validation images come from, if there are to be any.
-    fn validation_images(&self, images: &ImageFiles) -> Option<ImageFiles> {
-        if self.validation.is_empty() && self.validation_filters.is_empty() {
-            return None;
-        }
-        let mut validation = images.clone();
-        if !self.validation.is_empty() {
-            validation.sources = self.validation.clone();
-        }
-        validation.columns.filters = self.validation_filters.clone();
-        Some(validation)
     }
 }

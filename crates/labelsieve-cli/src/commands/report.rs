@@ -12,8 +12,8 @@ use serde_json::json;
 
 use super::words::{Words, words};
 use crate::arguments::JsonArguments;
+use crate::given::Given;
 use crate::hint::user_error;
-use crate::options::Given;
 use crate::printer::Printer;
 
 /// Write an HTML report of a run or a relevance file

@@ -9,7 +9,7 @@ use labelsieve_files::work::Monitor;
 use labelsieve_jobs::train_attention::{TrainAttention as Job, TrainedAttention};
 
 use crate::arguments::{ColumnArguments, JsonArguments, MixedArguments, SeedArguments};
-use crate::options::Given;
+use crate::given::Given;
 use crate::printer::Printer;
 
 /// Train a generator of class weights from few examples and similar base classes

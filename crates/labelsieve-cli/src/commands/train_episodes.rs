@@ -9,7 +9,7 @@ use labelsieve_files::work::Monitor;
 use labelsieve_jobs::train_episodes::{TrainEpisodes as Job, TrainedEpisodes};
 
 use crate::arguments::{ColumnArguments, JsonArguments, SeedArguments};
-use crate::options::Given;
+use crate::given::Given;
 use crate::printer::Printer;
 
 /// Train a hallucinator of examples or a matching network on episodes of base classes

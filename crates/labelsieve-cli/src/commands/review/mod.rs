@@ -20,8 +20,8 @@ use serde_json::json;
 
 use self::sources::Sources;
 use crate::arguments::{ColumnArguments, DeviceArguments, JsonArguments, MixedArguments};
+use crate::given::Given;
 use crate::hint::user_error;
-use crate::options::Given;
 use crate::printer::Printer;
 use crate::signals;
 

@@ -36,14 +36,17 @@ from ._files import (
 from ._graph import knn_graph
 from ._handoffs import CleanlabInputs, to_cleanlab, to_fiftyone
 from ._jobs import (
+    classes_files,
     embed_files,
     embed_text_files,
     evaluate_files,
     finetune_files,
+    import_decisions,
     match_files,
     merge_files,
     plan_files,
     predict_files,
+    pretrain_files,
     score_files,
     train_files,
 )
@@ -71,6 +74,7 @@ __all__ = [
     "SavedClassifier",
     "Table",
     "__version__",
+    "classes_files",
     "demo_data",
     "describe_device",
     "embed_files",
@@ -78,6 +82,7 @@ __all__ = [
     "evaluate_files",
     "finetune_files",
     "get_num_threads",
+    "import_decisions",
     "knn_graph",
     "match",
     "match_files",
@@ -86,6 +91,7 @@ __all__ = [
     "paper_lambda",
     "plan_files",
     "predict_files",
+    "pretrain_files",
     "read_candidates",
     "read_classifier",
     "read_decisions",

@@ -3,6 +3,7 @@
 mod arguments;
 mod commands;
 mod given;
+mod help;
 mod hint;
 pub mod options;
 pub mod panics;
@@ -60,7 +61,7 @@ struct Arguments {
 
 /// The whole command line.
 fn command() -> clap::Command {
-    Arguments::command()
+    help::with_groups_and_examples(Arguments::command())
 }
 
 /// Runs the command that `arguments` spell, the program's name first, and returns the exit code. Meant to be the one

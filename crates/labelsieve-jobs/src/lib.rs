@@ -14,6 +14,7 @@ pub mod memory;
 pub mod merge;
 pub mod plan;
 pub mod predict;
+pub mod run;
 pub mod scoring;
 pub mod train;
 pub mod train_attention;

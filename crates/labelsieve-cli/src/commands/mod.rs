@@ -19,7 +19,6 @@ mod pretrain;
 mod report;
 mod review;
 mod run;
-mod run_sources;
 mod score;
 mod train;
 mod train_attention;

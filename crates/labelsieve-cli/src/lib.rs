@@ -8,6 +8,7 @@ mod hint;
 pub mod options;
 pub mod panics;
 mod printer;
+pub mod report;
 mod signals;
 mod spelling;
 mod text_hints;

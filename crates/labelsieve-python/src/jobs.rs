@@ -9,7 +9,7 @@ use clap::Args;
 use labelsieve_cli::options::{
     self, ClassesOptions, EmbedOptions, EmbedTextOptions, EvaluateOptions, FineTuneOptions,
     ImportDecisionsOptions, MatchOptions, MergeOptions, OptionValue, PlanOptions, PredictOptions,
-    PretrainOptions, ScoreOptions, TrainOptions,
+    PretrainOptions, RunOptions, ScoreOptions, TrainOptions,
 };
 use labelsieve_files::work::{Monitor, Result};
 use labelsieve_jobs::device::Devices;
@@ -21,6 +21,7 @@ use serde::Serialize;
 
 use crate::errors::value_error;
 use crate::monitor;
+use crate::steps::Steps;
 
 /// Adds the functions of this file to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -52,6 +53,7 @@ fn run_job<'py>(
         "predict" => call.run(|options: PredictOptions, monitor| options.job().run(monitor)),
         "pretrain" => call
             .run(|options: PretrainOptions, monitor| options.job().run(&Devices, &TrainingCurves, monitor)),
+        "run" => call.run(|options: RunOptions, monitor| options.job().run(&Steps, monitor)),
         "score" => call.score(),
         "train" => call.run(|options: TrainOptions, monitor| options.job()?.run(monitor)),
         _ => Err(value_error(format!("no job is called `{command}`"))),

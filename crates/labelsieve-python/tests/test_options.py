@@ -22,6 +22,7 @@ FUNCTIONS = {
     "plan": labelsieve.plan_files,
     "predict": labelsieve.predict_files,
     "pretrain": labelsieve.pretrain_files,
+    "run": labelsieve.run_files,
     "score": labelsieve.score_files,
     "train": labelsieve.train_files,
 }

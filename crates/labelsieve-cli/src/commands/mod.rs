@@ -23,7 +23,7 @@ mod score;
 mod train;
 mod train_attention;
 mod train_episodes;
-mod words;
+pub mod words;
 
 use anyhow::Result;
 use clap::Subcommand;

@@ -47,6 +47,7 @@ from ._jobs import (
     plan_files,
     predict_files,
     pretrain_files,
+    run_files,
     score_files,
     train_files,
 )
@@ -102,6 +103,7 @@ __all__ = [
     "read_truth",
     "relevance",
     "report",
+    "run_files",
     "score_files",
     "set_num_threads",
     "to_cleanlab",

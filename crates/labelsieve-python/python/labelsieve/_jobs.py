@@ -977,6 +977,69 @@ def pretrain_files(
     return _run("pretrain", options, progress)
 
 
+def run_files(
+    clean: Path,
+    pool: Path,
+    output: Path,
+    *,
+    classes: Optional[Path] = None,
+    text: Paths = (),
+    rule: Rule = "plural",
+    model: Optional[Path] = None,
+    method: Method = "auto",
+    base: Optional[Path] = None,
+    decisions: Optional[Path] = None,
+    seed: Any = 0,
+    device: str = "auto",
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs the whole pipeline in one folder, as ``labelsieve run`` does: embed, match, score, train and report.
+
+    Steps that are done already are left as they are: the same call, or the same command, resumes a run that was killed.
+
+    Parameters
+    ----------
+    clean : path
+        Clean photos: a folder with a folder per class, or another source of images with classes.
+    pool : path
+        Photos of candidates, with captions in the folder or in ``text``, or in a folder per class.
+    output : path
+        Folder of the run: a new or empty one, or that of an earlier run.
+    classes : path, optional
+        Classes and their names, to find in captions; by default the folders of ``clean``.
+    text : path or paths
+        Captions of the pool, as in :func:`match_files`; by default those in its folder.
+    rule : {"phrase", "plural", "any-word", "substring"}
+        When a caption contains a name.
+    model : str or path, optional
+        Network for features, as in :func:`embed_files`.
+    method, base, decisions
+        As in :func:`score_files`.
+    seed, device, progress
+        As in :func:`labelsieve.relevance`; progress is that of each step.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve run --json`` prints: the steps as calls, and the file that each wrote.
+    """
+    options = {
+        "clean": clean,
+        "pool": pool,
+        "output": _output("output", output),
+        "classes": classes,
+        "text": [_input("text", path) for path in _paths(text)],
+        "rule": as_choice("rule", rule, Rule),
+        "model": model,
+        "method": as_choice("method", method, Method),
+        "base": base,
+        "decisions": decisions,
+        "seed": as_seed(seed),
+        "device": as_device(device),
+    }
+    return _run("run", options, progress)
+
+
 def classes_files(source: Path, output: Path, *, progress: Progress = None) -> dict[str, Any]:
     """Makes a class file from classes of another kind, as ``labelsieve classes`` does.
 

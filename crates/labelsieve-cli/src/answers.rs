@@ -3,22 +3,6 @@
 
 use serde::Serialize;
 
-/// The answer of `run`.
-#[derive(Serialize)]
-pub struct RunAnswer {
-    /// The command of each step, ready for a shell.
-    pub commands: Vec<String>,
-    /// The file that each step wrote.
-    pub outputs: Vec<String>,
-}
-
-/// The answer of `classes`.
-#[derive(Serialize)]
-pub struct ClassesAnswer {
-    /// Classes written.
-    pub n_classes: usize,
-}
-
 /// The answer of `decisions show`.
 #[derive(Serialize)]
 pub struct ShownDecisions<'a> {
@@ -39,38 +23,6 @@ pub struct DecidedClass<'a> {
     pub n_reject: usize,
     /// Candidates that were looked at without a result.
     pub n_unsure: usize,
-}
-
-/// The answer of `report`.
-#[derive(Serialize)]
-pub struct ReportAnswer {
-    /// Size of the page in bytes.
-    pub n_bytes: u64,
-    /// Examples with a caption.
-    pub n_captions: usize,
-    /// Classes shown.
-    pub n_classes: usize,
-    /// Candidates with a decision.
-    pub n_decisions: usize,
-    /// Examples shown: all of them.
-    pub n_examples: usize,
-    /// Figures on the page.
-    pub n_figures: usize,
-    /// Examples with a link to the file of their picture.
-    pub n_links: usize,
-    /// Examples with a picture.
-    pub n_pictures: usize,
-    /// Tables on the page.
-    pub n_tables: usize,
-    /// Examples whose picture was not found.
-    pub n_without_picture: usize,
-}
-
-/// The answer of `report` without a page.
-#[derive(Serialize)]
-pub struct FiguresAnswer {
-    /// Figures written.
-    pub n_figures: usize,
 }
 
 /// The answer of `review`.

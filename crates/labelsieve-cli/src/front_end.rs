@@ -10,7 +10,7 @@ use labelsieve_files::work::Monitor;
 use labelsieve_numerics::level::Level;
 
 use crate::arguments::COMMON;
-use crate::options::{self, Given};
+use crate::given::{self, Given};
 use crate::printer::{self, Printer, Verbosity};
 use crate::{hint, panics, signals};
 
@@ -25,6 +25,11 @@ pub trait Commands: Subcommand {
     const NAME: &'static str;
     /// What it is for, in a line.
     const ABOUT: &'static str;
+
+    /// The command line with help of its own.
+    fn dressed(command: Command) -> Command {
+        command
+    }
 
     /// Refuses options that would do nothing.
     fn check_options(&self, given: &Given) -> Result<()>;
@@ -64,7 +69,7 @@ struct Arguments<C: Subcommand> {
 
 /// The whole command line of a program, for its completions and manual pages.
 pub(crate) fn command_line<C: Commands>() -> Command {
-    Arguments::<C>::command().name(C::NAME).bin_name(C::NAME).about(C::ABOUT)
+    C::dressed(Arguments::<C>::command().name(C::NAME).bin_name(C::NAME).about(C::ABOUT))
 }
 
 /// Runs the command that `arguments` spell, the program's name first, and returns the exit code.
@@ -79,7 +84,7 @@ pub fn run<C: Commands>(arguments: Vec<OsString>) -> u8 {
         Ok(parsed) => parsed,
         Err(answer) => {
             let _ = answer.print(); // `--help` to nobody is no failure
-            if let Some(hint) = options::of_another_command(&answer, &command) {
+            if let Some(hint) = given::of_another_command(&answer, &command) {
                 Printer::new(Verbosity::Normal).hint(&hint.into());
             }
             return answer.exit_code() as u8;

@@ -6,10 +6,13 @@ mod answers;
 pub mod arguments;
 pub mod commands;
 pub mod front_end;
+mod given;
+mod help;
 mod hint;
-mod options;
+pub mod options;
 pub mod panics;
 mod printer;
+pub mod report;
 mod signals;
 mod spelling;
 mod text_hints;
@@ -18,9 +21,14 @@ use std::ffi::OsString;
 
 use commands::Command;
 
+pub use given::Given;
 pub use hint::user_error;
-pub use options::Given;
 pub use printer::Printer;
+
+/// The whole command line.
+fn command() -> clap::Command {
+    front_end::command_line::<Command>()
+}
 
 /// Runs the command that `arguments` spell, the program's name first, and returns the exit code. Meant to be the one
 /// thing a process does: it claims the global thread pool, SIGINT and SIGTERM, and silences panics.

@@ -15,6 +15,7 @@ pub mod memory;
 pub mod merge;
 pub mod plan;
 pub mod predict;
+pub mod run;
 pub mod score;
 pub mod scoring;
 pub mod train;

@@ -8,6 +8,7 @@
 //! The design, from the naive algorithm up, is in `docs/matching.md`.
 
 mod candidates_file;
+pub mod convert_classes;
 mod download_list;
 pub mod job;
 mod leak_guard;

@@ -16,6 +16,7 @@ mod process;
 mod relevance;
 mod report;
 mod spelling;
+mod steps;
 mod synthetic;
 mod wording;
 mod work;

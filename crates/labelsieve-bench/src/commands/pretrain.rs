@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use labelsieve_cli::arguments::BackboneArguments;
+use labelsieve_cli::arguments::{BackboneArguments, JsonArguments};
 use labelsieve_cli::{Given, Printer};
 use labelsieve_networks::training::Objective;
 use labelsieve_networks::{Distance, Prototypical};
@@ -29,6 +29,9 @@ pub struct Pretrain {
     /// How examples are compared with prototypes [default: euclidean]
     #[arg(long, value_enum)]
     distance: Option<DistanceName>,
+
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -55,6 +58,7 @@ impl Pretrain {
                 Some(DistanceName::Euclidean) | None => Distance::Euclidean,
             },
         };
-        self.backbone.train(Objective::Prototypical(rule), None, printer)
+        let job = self.backbone.job(Objective::Prototypical(rule), None);
+        self.backbone.train(&job, self.json, printer)
     }
 }

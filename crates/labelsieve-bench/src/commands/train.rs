@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use labelsieve_cli::arguments::TrainingArguments;
+use labelsieve_cli::arguments::{JsonArguments, TrainingArguments};
 use labelsieve_cli::{Given, Printer};
 
 use crate::classifier::{Diffusion, TextRule};
@@ -43,6 +43,9 @@ pub struct Train {
 
     #[command(flatten)]
     training: TrainingArguments,
+
+    #[command(flatten)]
+    json: JsonArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -97,7 +100,7 @@ impl Train {
             ClassifierName::Hallucination => ComparedClassifier::Hallucination(episodes()?),
             ClassifierName::Pmn => ComparedClassifier::Matching(episodes()?),
         };
-        self.training.train(classifier, printer)
+        self.training.train(classifier, self.json, printer)
     }
 
     fn diffusion(&self) -> Diffusion {

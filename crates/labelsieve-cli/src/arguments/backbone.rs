@@ -1,4 +1,4 @@
-//! What every training of a backbone takes.
+//! The options of every training of a backbone.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use labelsieve_networks::{Architecture, Stem};
 use labelsieve_report::TrainingCurves;
 
 use super::{DeviceArguments, ImageArguments, JsonArguments, SeedArguments};
-use crate::options::Given;
+use crate::given::Given;
 use crate::printer::Printer;
 
 /// The options of a training but for those of what the network learns by.
@@ -25,8 +25,8 @@ pub struct BackboneArguments {
     images: ImageArguments,
 
     /// Measure accuracy after each epoch on rows with these values (instead of --where), e.g. split=test
-    #[arg(long = "validate-where", value_name = "COLUMN=VALUE")]
-    validation_filters: Vec<RowFilter>,
+    #[arg(long, value_name = "COLUMN=VALUE")]
+    validate_where: Vec<RowFilter>,
 
     /// Measure accuracy after each epoch on these images of the same classes
     #[arg(long, value_name = "SOURCE", num_args = 1..)]
@@ -77,9 +77,6 @@ pub struct BackboneArguments {
 
     #[command(flatten)]
     seed: SeedArguments,
-
-    #[command(flatten)]
-    json: JsonArguments,
 }
 
 fn parse_preset(text: &str) -> std::result::Result<Preset, String> {
@@ -103,10 +100,10 @@ impl BackboneArguments {
         }
     }
 
-    /// Trains the backbone and says what was written.
-    pub fn train(&self, objective: Objective, batch_size: Option<usize>, printer: &Printer) -> Result<()> {
+    /// The job that trains this backbone.
+    pub fn job(&self, objective: Objective, batch_size: Option<usize>) -> Pretrain {
         let images = self.images.files();
-        let job = Pretrain {
+        Pretrain {
             validation: self.validation_images(&images),
             images,
             architecture: self.architecture,
@@ -123,9 +120,13 @@ impl BackboneArguments {
             device: self.device.device,
             seed: self.seed.seed,
             output: self.output.clone(),
-        };
+        }
+    }
+
+    /// Trains the backbone and prints a summary.
+    pub fn train(&self, job: &Pretrain, json: JsonArguments, printer: &Printer) -> Result<()> {
         let trained = job.run(&Devices, &TrainingCurves, printer)?;
-        if self.json.json {
+        if json.json {
             return printer.json("pretrain", &trained);
         }
         let right = match trained.accuracy {
@@ -142,14 +143,14 @@ impl BackboneArguments {
 
     /// Where validation images come from, if there are to be any.
     fn validation_images(&self, images: &ImageFiles) -> Option<ImageFiles> {
-        if self.validation.is_empty() && self.validation_filters.is_empty() {
+        if self.validation.is_empty() && self.validate_where.is_empty() {
             return None;
         }
         let mut validation = images.clone();
         if !self.validation.is_empty() {
             validation.sources = self.validation.clone();
         }
-        validation.columns.filters = self.validation_filters.clone();
+        validation.columns.filters = self.validate_where.clone();
         Some(validation)
     }
 }

@@ -27,8 +27,8 @@ pub struct ImageArguments {
     label_column: Option<String>,
 
     /// Use only rows with one of these values, e.g. role=base or split=train,val; repeatable
-    #[arg(long = "where", value_name = "COLUMN=VALUE")]
-    filters: Vec<RowFilter>,
+    #[arg(long, value_name = "COLUMN=VALUE")]
+    r#where: Vec<RowFilter>,
 
     /// Stop at the first unreadable image or damaged file instead of skipping it
     #[arg(long)]
@@ -44,7 +44,7 @@ impl ImageArguments {
                 image: self.image_column.clone(),
                 id: self.id_column.clone(),
                 label: self.label_column.clone(),
-                filters: self.filters.clone(),
+                filters: self.r#where.clone(),
             },
             on_damage: on_damage(self.strict),
         }
@@ -64,8 +64,8 @@ pub struct ImageChoice {
     image_column: Option<String>,
 
     /// Use only rows with this value, e.g. split=test; repeatable
-    #[arg(long = "where", value_name = "COLUMN=VALUE", requires = "images")]
-    filters: Vec<RowFilter>,
+    #[arg(long, value_name = "COLUMN=VALUE", requires = "images")]
+    r#where: Vec<RowFilter>,
 
     /// Stop at the first unreadable image or damaged file instead of skipping it
     #[arg(long, requires = "images")]
@@ -81,7 +81,7 @@ impl ImageChoice {
                 image: self.image_column.clone(),
                 id: id.cloned(),
                 label: label.cloned(),
-                filters: self.filters.clone(),
+                filters: self.r#where.clone(),
             },
             on_damage: on_damage(self.strict),
         }

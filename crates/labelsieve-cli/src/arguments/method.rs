@@ -6,7 +6,7 @@ use labelsieve::Method;
 use labelsieve::graph::NEIGHBOURS;
 use labelsieve::relevance::{Auto, Beta, Gcn, LabelPropagation, Linear, Mixture, Mlp, Similarity};
 
-use crate::options::Given;
+use crate::given::Given;
 
 /// The heading of these options.
 const RELEVANCE: &str = "Relevance";

@@ -8,7 +8,7 @@ use labelsieve_files::inputs::same_network::MixedNetworks;
 use labelsieve_files::inputs::tables::Table;
 use labelsieve_jobs::inputs::pools::PoolFiles;
 
-use crate::options::Given;
+use crate::given::Given;
 
 /// The heading of [`ColumnArguments`].
 const COLUMNS: &str = "Columns of Parquet files";

@@ -1,4 +1,4 @@
-//! What every training of a classifier takes.
+//! The options of every training of a classifier.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use labelsieve_files::work::Monitor;
 use labelsieve_jobs::train::{ClassifierKind, Train};
 
 use super::{DeviceArguments, JsonArguments, PoolArguments, SeedArguments};
-use crate::options::Given;
+use crate::given::Given;
 use crate::printer::Printer;
 
 /// The options of a training but for those of the classifier.
@@ -49,9 +49,6 @@ pub struct TrainingArguments {
 
     #[command(flatten)]
     seed: SeedArguments,
-
-    #[command(flatten)]
-    json: JsonArguments,
 }
 
 impl TrainingArguments {
@@ -65,9 +62,9 @@ impl TrainingArguments {
         self.pools.table(path)
     }
 
-    /// Trains the classifier and says what was written.
-    pub fn train(&self, classifier: impl ClassifierKind, printer: &Printer) -> Result<()> {
-        let job = Train {
+    /// The job that trains this classifier.
+    pub fn job<K: ClassifierKind>(&self, classifier: K) -> Train<K> {
+        Train {
             files: self.pools.files(None),
             relevance: self.relevance.clone(),
             decisions: self.decisions.clone(),
@@ -78,9 +75,18 @@ impl TrainingArguments {
             device: self.device.device,
             seed: self.seed.seed,
             output: self.output.clone(),
-        };
-        let trained = job.run(printer)?;
-        if self.json.json {
+        }
+    }
+
+    /// Trains the classifier and prints a summary.
+    pub fn train(
+        &self,
+        classifier: impl ClassifierKind,
+        json: JsonArguments,
+        printer: &Printer,
+    ) -> Result<()> {
+        let trained = self.job(classifier).run(printer)?;
+        if json.json {
             return printer.json("train", &trained);
         }
         if let Some(counts) = &trained.decisions {

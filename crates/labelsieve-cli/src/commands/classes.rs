@@ -1,29 +1,19 @@
 //! `labelsieve classes`: class files of other kinds as TOML, ready to be edited.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::Args;
 use labelsieve_files::counted;
 use labelsieve_files::work::Monitor;
-use labelsieve_files::work::outputs::{Files, OutputKind};
-use labelsieve_matching::text::{read_class_file, write_class_file};
 
-use crate::answers::ClassesAnswer;
 use crate::arguments::JsonArguments;
+use crate::options::ClassesOptions;
 use crate::printer::Printer;
 
 /// Make a class file from a folder per class, a list of WordNet synsets or another class file
 #[derive(Args)]
 pub struct Classes {
-    /// Classes: a folder with a folder per class, .toml, .csv, or .txt with one synset per line (`n03028079 church, church
-    /// building`); - for standard input
-    #[arg(value_name = "SOURCE")]
-    input: PathBuf,
-
-    /// Output file (.toml)
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    #[command(flatten)]
+    options: ClassesOptions,
 
     #[command(flatten)]
     json: JsonArguments,
@@ -31,15 +21,15 @@ pub struct Classes {
 
 impl Classes {
     pub fn run(&self, printer: &Printer) -> Result<()> {
-        OutputKind::Classes.target(&self.output)?;
-        Files::default().reads([&self.input]).writes([&self.output]).check()?;
-        let classes = read_class_file(&self.input)?;
-        write_class_file(&self.output, &classes)?;
-        let n_classes = classes.classes().len();
+        let converted = self.options.job().run()?;
         if self.json.json {
-            return printer.json("classes", &ClassesAnswer { n_classes });
+            return printer.json("classes", &converted);
         }
-        printer.note(&format!("{} written to `{}`", counted(n_classes, "class"), self.output.display()));
+        printer.note(&format!(
+            "{} written to `{}`",
+            counted(converted.n_classes, "class"),
+            self.options.output.display()
+        ));
         Ok(())
     }
 }

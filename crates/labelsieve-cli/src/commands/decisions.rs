@@ -9,11 +9,10 @@ use labelsieve::Decision;
 use labelsieve_files::work::Monitor;
 use labelsieve_files::work::table::layout;
 use labelsieve_files::{DecisionCounts, counted, read_decisions};
-use labelsieve_review::import_decisions::ImportDecisions;
-use labelsieve_review::{DecisionSource, DecisionWords, ImportOptions};
 
 use crate::answers::{DecidedClass, ShownDecisions};
 use crate::arguments::JsonArguments;
+use crate::options::ImportDecisionsOptions;
 use crate::printer::Printer;
 
 /// Import decisions about candidates from other tools, or count them
@@ -33,41 +32,8 @@ enum Action {
 
 #[derive(Args)]
 struct Import {
-    /// Exports: JSON of Label Studio, a folder or JSON of FiftyOne, or a table (.csv, .tsv, .parquet)
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
-
-    /// The tool that wrote them [default: guessed from the file]
-    #[arg(long, value_enum, value_name = "TOOL")]
-    from: Option<DecisionSource>,
-
-    /// Column or field of ids [default: id; example for FiftyOne]
-    #[arg(long, value_name = "NAME")]
-    id_column: Option<String>,
-
-    /// Column or field of classes [default: class; any classification for FiftyOne]
-    #[arg(long, value_name = "NAME")]
-    class_column: Option<String>,
-
-    /// Column, field or Label Studio control of decisions [default: decision; any choice for Label Studio]
-    #[arg(long, value_name = "NAME")]
-    decision_column: Option<String>,
-
-    /// A word that accepts a candidate, besides accept; repeatable
-    #[arg(long, value_name = "WORD")]
-    accept: Vec<String>,
-
-    /// A word that rejects a candidate, besides reject; repeatable
-    #[arg(long, value_name = "WORD")]
-    reject: Vec<String>,
-
-    /// A word for neither, besides unsure; repeatable
-    #[arg(long, value_name = "WORD")]
-    unsure: Vec<String>,
-
-    /// File of decisions (.parquet, .csv or .tsv); decisions are added after those it has
-    #[arg(short, long, value_name = "FILE", default_value = "decisions.parquet")]
-    output: PathBuf,
+    #[command(flatten)]
+    options: ImportDecisionsOptions,
 
     #[command(flatten)]
     json: JsonArguments,
@@ -94,20 +60,7 @@ impl Decisions {
 
 impl Import {
     fn run(&self, printer: &Printer) -> Result<()> {
-        let words = DecisionWords {
-            accept: self.accept.clone(),
-            reject: self.reject.clone(),
-            unsure: self.unsure.clone(),
-        };
-        let options = ImportOptions {
-            source: self.from,
-            id: self.id_column.clone(),
-            class: self.class_column.clone(),
-            decision: self.decision_column.clone(),
-            words,
-        };
-        let job = ImportDecisions { files: self.files.clone(), options, output: self.output.clone() };
-        let imported = job.run(printer)?;
+        let imported = self.options.job().run(printer)?;
         if self.json.json {
             return printer.json("decisions import", &imported);
         }
@@ -122,7 +75,7 @@ impl Import {
         printer.note(&format!(
             "{} added to `{}`, {} already there",
             counted(imported.n_new, "new decision"),
-            self.output.display(),
+            self.options.output.display(),
             imported.n_known
         ));
         Ok(())

@@ -1,26 +1,22 @@
 //! `labelsieve merge`: one result out of its parts.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use clap::Args;
 use labelsieve_files::work::Monitor;
 use labelsieve_files::{PartOf, counted};
-use labelsieve_jobs::merge::{Merge as Job, MergeSummary};
+use labelsieve_jobs::merge::MergeSummary;
 
 use crate::arguments::JsonArguments;
+use crate::options::MergeOptions;
 use crate::printer::{Printer, refuse_json_beside};
 
 /// Merge the parts of a run into the file that a single run would have written, byte for byte
 #[derive(Args)]
 pub struct Merge {
-    /// Parts that `score --bin`, `score --shard` or `match --shard` wrote, in any order, or folders of them
-    #[arg(value_name = "PART", required = true)]
-    parts: Vec<PathBuf>,
-
-    /// Output file, .parquet or .csv; - for CSV on stdout
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    #[command(flatten)]
+    options: MergeOptions,
 
     #[command(flatten)]
     json: JsonArguments,
@@ -28,12 +24,12 @@ pub struct Merge {
 
 impl Merge {
     pub fn run(&self, printer: &Printer) -> Result<()> {
-        refuse_json_beside(self.json, &self.output)?;
-        let merged = Job { parts: self.parts.clone(), output: self.output.clone() }.run(printer)?;
+        refuse_json_beside(self.json, &self.options.output)?;
+        let merged = self.options.job().run(printer)?;
         match self.json.json {
             true => printer.json("merge", &merged),
             false => {
-                tell(&merged, &self.output, printer);
+                tell(&merged, &self.options.output, printer);
                 Ok(())
             }
         }

@@ -17,10 +17,9 @@ mod pretrain;
 mod report;
 mod review;
 mod run;
-mod run_sources;
 mod score;
 mod train;
-mod words;
+pub mod words;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -29,7 +28,8 @@ pub use evaluate::Evaluate;
 pub use predict::Predict;
 
 use crate::front_end::Commands;
-use crate::options::Given;
+use crate::given::Given;
+use crate::help;
 use crate::printer::Printer;
 
 #[derive(Subcommand)]
@@ -78,6 +78,10 @@ pub(crate) enum Command {
 impl Commands for Command {
     const NAME: &'static str = "labelsieve";
     const ABOUT: &'static str = "Find the relevant examples among web-collected candidates, and train on all of them weighted by relevance";
+
+    fn dressed(command: clap::Command) -> clap::Command {
+        help::with_groups_and_examples(command)
+    }
 
     fn check_options(&self, given: &Given) -> Result<()> {
         match self {

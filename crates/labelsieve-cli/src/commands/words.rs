@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::Parser;
 use labelsieve_files::work::Monitor;
 use labelsieve_files::work::shell_word::shell_word;
+use labelsieve_jobs::run::JobLine;
 
 use super::Command;
 use crate::front_end::Commands;
@@ -47,6 +48,23 @@ impl Words {
     /// What a process gets, the program's name first.
     pub fn arguments(&self) -> impl Iterator<Item = OsString> {
         [OsString::from("labelsieve")].into_iter().chain(self.0.iter().cloned())
+    }
+}
+
+/// The step of a run as it is typed.
+impl From<&JobLine> for Words {
+    fn from(line: &JobLine) -> Words {
+        line.options.iter().fold(words(line.command), |words, option| {
+            if option.is_positional {
+                return option.values.iter().fold(words, Words::path);
+            }
+            let name = if option.name == "output" {
+                "-o".to_owned()
+            } else {
+                format!("--{}", option.name.replace('_', "-"))
+            };
+            words.options(&name, &option.values)
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use crate::embed::write;
 use crate::examples::{task_folder, write_truth};
 use crate::json_page::{check, check_line, sections};
 use crate::networks::{FINETUNE, PRETRAIN, base_folder, draw, novel_folder};
+use crate::shell_files::listed_commands;
 
 #[test]
 fn the_page_shows_an_answer_of_every_command() {
@@ -29,10 +30,11 @@ fn the_page_shows_an_answer_of_every_command() {
 /// The commands that `labelsieve COMMAND --help` lists.
 fn commands_of(folder: &Path, command: &str) -> Vec<String> {
     let help = run(folder, &format!("{command} --help")).ok().out;
-    let Some((_, list)) = help.split_once("\nCommands:\n") else { return vec![command.to_owned()] };
-    let names = list.lines().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
-    let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
-    names.flat_map(|name| commands_of(folder, format!("{command} {name}").trim())).collect()
+    let names = listed_commands(&help);
+    if names.is_empty() {
+        return vec![command.to_owned()];
+    }
+    names.iter().flat_map(|name| commands_of(folder, format!("{command} {name}").trim())).collect()
 }
 
 #[test]

@@ -5,12 +5,19 @@ use std::path::Path;
 
 use crate::common::{listing, run};
 
-/// The names under `Commands:` in the help of a command.
+/// The names that the help of a command lists, in groups or under `Commands:`.
 fn commands_of(folder: &Path, command: &str) -> BTreeSet<String> {
     let help = run(folder, &format!("{command} --help")).ok().out;
-    let (_, listed) = help.split_once("\nCommands:\n").expect("a list of commands");
-    let names = listed.lines().take_while(|line| !line.is_empty());
-    let names = names.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = listed_commands(&help);
+    assert!(!names.is_empty(), "a list of commands: {help}");
+    names.into_iter().collect()
+}
+
+/// The names of commands in a help text.
+pub fn listed_commands(help: &str) -> Vec<String> {
+    let list = help.lines().skip_while(|line| !["Start:", "Commands:"].contains(line));
+    let list = list.take_while(|line| *line != "Common options:");
+    let names = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
     names.map(str::to_owned).collect()
 }

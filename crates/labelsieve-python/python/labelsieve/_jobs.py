@@ -6,14 +6,14 @@ import json
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, Callable, Optional, Union
+from typing import Any, Optional, Union
 
 from . import _labelsieve
 from ._arrays import as_seed
 from ._choice import ClassifierName, Method, OnEmpty, Rule, SoftmaxMode, StoredAs, TextFormat, as_choice
 from ._files import Path
 from ._progress import Progress, Stretches
-from ._relevance import _count, _number, as_device, check_base, method_json
+from ._relevance import _count, _number, as_device, check_base
 
 Paths = Union[Path, Iterable[Path]]
 Names = Union[str, Iterable[str]]
@@ -126,7 +126,7 @@ def match_files(
         "drop_leaks": drop_leaks,
         "allow_mixed": allow_mixed,
     }
-    return _run(_labelsieve.match_files, options, progress)
+    return _run("match", options, progress)
 
 
 def embed_files(
@@ -207,8 +207,8 @@ def embed_files(
         "where": _names(where),
         "strict": strict,
         "image_size": None if image_size is None else _size(image_size),
-        "image_mean": None if image_mean is None else _channels("image_mean", image_mean),
-        "image_std": None if image_std is None else _deviations("image_std", image_std),
+        "image_mean": None if image_mean is None else _numbers(_channels("image_mean", image_mean)),
+        "image_std": None if image_std is None else _numbers(_deviations("image_std", image_std)),
         "onnx_output": onnx_output,
         "pca": pca,
         "fit_pca": None if fit_pca is None else _count("fit_pca", fit_pca),
@@ -218,7 +218,7 @@ def embed_files(
         "may_be_empty": as_choice("on_empty", on_empty, OnEmpty) == "write",
         "device": as_device(device),
     }
-    summary = _run(_labelsieve.embed_files, options, progress)
+    summary = _run("embed", options, progress)
     if summary["n_skipped"]:
         n, listed = summary["n_skipped"], summary["skipped_list"]
         warnings.warn(f"{n} of {n + summary['n_images']} images were skipped; `{listed}` says why", stacklevel=2)
@@ -265,7 +265,7 @@ def embed_text_files(
         "templates": _names(templates),
         "dtype": as_choice("dtype", dtype, StoredAs),
     }
-    return _run(_labelsieve.embed_text_files, options, progress)
+    return _run("embed-text", options, progress)
 
 
 def score_files(
@@ -388,7 +388,7 @@ def score_files(
         "candidates": candidates,
         "decisions": decisions,
         "base": base,
-        "method": method_json(method, lam, neighbours, beta, None),
+        **_method(method, lam, neighbours, beta),
         "seed": as_seed(seed),
         "device": as_device(device),
         "plan": plan,
@@ -399,8 +399,9 @@ def score_files(
         else _number("neighbours_approximate", neighbours_approximate),
         "memory": f"{memory}B" if isinstance(memory, int) else memory,
         "scratch": scratch,
+        "dry_run": dry_run,
     }
-    return _run(_labelsieve.estimate_score_files if dry_run else _labelsieve.score_files, options, progress)
+    return _run("score", options, progress)
 
 
 def plan_files(
@@ -477,11 +478,11 @@ def plan_files(
         "candidates": candidates,
         "decisions": decisions,
         "base": base,
-        "method": method_json(method, lam, neighbours, beta, None),
+        **_method(method, lam, neighbours, beta),
         "seed": as_seed(seed),
         "device": as_device(device),
     }
-    return _run(_labelsieve.plan_files, options, progress)
+    return _run("plan", options, progress)
 
 
 def merge_files(parts: Paths, output: Path, *, progress: Progress = None) -> dict[str, Any]:
@@ -513,7 +514,7 @@ def merge_files(parts: Paths, output: Path, *, progress: Progress = None) -> dic
     hint: give the parts that `score_files` or `match_files` wrote, or their folder
     """
     options = {"parts": _paths(parts), "output": _output("output", output)}
-    return _run(_labelsieve.merge_files, options, progress)
+    return _run("merge", options, progress)
 
 
 def train_files(
@@ -602,7 +603,7 @@ def train_files(
         "seed": as_seed(seed),
         "device": as_device(device),
     }
-    return _run(_labelsieve.train_files, options, progress)
+    return _run("train", options, progress)
 
 
 def finetune_files(
@@ -683,11 +684,11 @@ def finetune_files(
         "base_images": _paths(base_images),
         "base_where": _names(base_where),
         "base_label_column": base_label_column,
-        "softmax": as_choice("softmax", softmax, SoftmaxMode),
+        "softmax": as_choice("softmax", softmax, SoftmaxMode) if _paths(base_images) else None,
         "seed": as_seed(seed),
         "device": as_device(device),
     }
-    return _run(_labelsieve.finetune_files, options, progress)
+    return _run("finetune", options, progress)
 
 
 def predict_files(
@@ -756,7 +757,7 @@ def predict_files(
         "allow_mixed": allow_mixed,
         "device": as_device(device),
     }
-    return _run(_labelsieve.predict_files, options, progress)
+    return _run("predict", options, progress)
 
 
 def evaluate_files(
@@ -841,16 +842,254 @@ def evaluate_files(
         "allow_mixed": allow_mixed,
         "device": as_device(device),
     }
-    return _run(_labelsieve.evaluate_files, options, progress)
+    return _run("evaluate", options, progress)
 
 
-def _run(
-    job: Callable[[dict[str, Any], Optional[Stretches]], str], options: dict[str, Any], progress: Progress
+def pretrain_files(
+    images: Paths,
+    output: Path,
+    *,
+    image_column: Optional[str] = None,
+    id_column: Optional[str] = None,
+    label_column: Optional[str] = None,
+    where: Names = (),
+    strict: bool = False,
+    validate_where: Names = (),
+    validation: Paths = (),
+    architecture: str = "resnet10",
+    stem: Optional[str] = None,
+    size: Optional[int] = None,
+    preset: str = "small",
+    epochs: Optional[int] = None,
+    batches: Optional[int] = None,
+    batch_size: Optional[int] = None,
+    rate: Optional[float] = None,
+    least_crop: Optional[float] = None,
+    f16: bool = False,
+    seed: Any = 0,
+    device: str = "auto",
+    progress: Progress = None,
 ) -> dict[str, Any]:
-    """Runs a job. Its warnings are attributed to the caller of the public function, two frames up."""
+    """Trains a backbone on the images of base classes, as ``labelsieve pretrain`` does.
+
+    Finished epochs are kept beside the output: the same call, or the same command, resumes a run that was killed.
+
+    Parameters
+    ----------
+    images : path or paths
+        Images of the base classes, as in :func:`embed_files`.
+    output : path
+        File to write (.safetensors); curves of accuracy and loss go beside it (.svg).
+    image_column, id_column, label_column, where, strict
+        As in :func:`embed_files`.
+    validate_where, validation : optional
+        Which images the accuracy is measured on after each epoch: rows with other values than ``where``, or other images.
+    architecture : str, default "resnet10"
+        ``"resnet10"``, ``"resnet18"``, ``"resnet50"``, ``"convnet128"`` or ``"efficientnet-lite0"``.
+    stem : {"photo", "small"}, optional
+        First layers of a residual network; by default small up to 96 pixels.
+    size : int, optional
+        Input size of the network in pixels; by default 224, or 84 for ``"convnet128"``.
+    preset : str, default "small"
+        Training recipe: ``"lowshot-imagenet"`` and ``"mini-imagenet"`` are the paper's.
+    epochs, batches, batch_size, rate, least_crop : optional
+        In place of the preset's: epochs, batches per epoch, images per batch, initial learning rate, and the smallest share of an
+        image that a random crop keeps.
+    f16 : bool
+        Store weights in 16 bits.
+    seed, device, progress
+        As in :func:`labelsieve.relevance`; progress is in images, then in epochs.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve pretrain --json`` prints: classes, accuracy, and where the curves are.
+    """
+    options = {
+        "images": _paths(images),
+        "output": _output("output", output),
+        "image_column": image_column,
+        "id_column": id_column,
+        "label_column": label_column,
+        "where": _names(where),
+        "strict": strict,
+        "validate_where": _names(validate_where),
+        "validation": _paths(validation),
+        "architecture": architecture,
+        "stem": stem,
+        "size": None if size is None else _count("size", size),
+        "preset": preset,
+        "epochs": None if epochs is None else _count("epochs", epochs),
+        "batches": None if batches is None else _count("batches", batches),
+        "batch_size": None if batch_size is None else _count("batch_size", batch_size),
+        "rate": None if rate is None else _number("rate", rate),
+        "least_crop": None if least_crop is None else _number("least_crop", least_crop),
+        "f16": f16,
+        "seed": as_seed(seed),
+        "device": as_device(device),
+    }
+    return _run("pretrain", options, progress)
+
+
+def run_files(
+    clean: Path,
+    pool: Path,
+    output: Path,
+    *,
+    classes: Optional[Path] = None,
+    text: Paths = (),
+    rule: Rule = "plural",
+    model: Optional[Path] = None,
+    method: Method = "auto",
+    base: Optional[Path] = None,
+    decisions: Optional[Path] = None,
+    seed: Any = 0,
+    device: str = "auto",
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs the whole pipeline in one folder, as ``labelsieve run`` does: embed, match, score, train and report.
+
+    Steps that are done already are left as they are: the same call, or the same command, resumes a run that was killed.
+
+    Parameters
+    ----------
+    clean : path
+        Clean photos: a folder with a folder per class, or another source of images with classes.
+    pool : path
+        Photos of candidates, with captions in the folder or in ``text``, or in a folder per class.
+    output : path
+        Folder of the run: a new or empty one, or that of an earlier run.
+    classes : path, optional
+        Classes and their names, to find in captions; by default the folders of ``clean``.
+    text : path or paths
+        Captions of the pool, as in :func:`match_files`; by default those in its folder.
+    rule : {"phrase", "plural", "any-word", "substring"}
+        When a caption contains a name.
+    model : str or path, optional
+        Network for features, as in :func:`embed_files`.
+    method, base, decisions
+        As in :func:`score_files`.
+    seed, device, progress
+        As in :func:`labelsieve.relevance`; progress is that of each step.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve run --json`` prints: the steps as calls, and the file that each wrote.
+    """
+    options = {
+        "clean": clean,
+        "pool": pool,
+        "output": _output("output", output),
+        "classes": classes,
+        "text": [_input("text", path) for path in _paths(text)],
+        "rule": as_choice("rule", rule, Rule),
+        "model": model,
+        "method": as_choice("method", method, Method),
+        "base": base,
+        "decisions": decisions,
+        "seed": as_seed(seed),
+        "device": as_device(device),
+    }
+    return _run("run", options, progress)
+
+
+def classes_files(source: Path, output: Path, *, progress: Progress = None) -> dict[str, Any]:
+    """Makes a class file from classes of another kind, as ``labelsieve classes`` does.
+
+    Parameters
+    ----------
+    source : path
+        A folder with a folder per class, .toml, .csv, or .txt with one WordNet synset per line.
+    output : path
+        Class file to write (.toml), ready to be edited.
+    progress : callable, tqdm bar or True, optional
+        Called as in the other functions; there is little to follow.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve classes --json`` prints: the number of classes.
+
+    Examples
+    --------
+    >>> import labelsieve, os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> synsets, classes = os.path.join(folder, "synsets.txt"), os.path.join(folder, "classes.toml")
+    >>> _ = open(synsets, "w").write("n03028079 church, church building\\n")
+    >>> labelsieve.classes_files(synsets, classes)
+    {'n_classes': 1}
+    """
+    options = {"source": _input("source", source), "output": _output("output", output)}
+    return _run("classes", options, progress)
+
+
+def import_decisions(
+    files: Paths,
+    output: Path = "decisions.parquet",
+    *,
+    source: Optional[str] = None,
+    id_column: Optional[str] = None,
+    class_column: Optional[str] = None,
+    decision_column: Optional[str] = None,
+    accept: Names = (),
+    reject: Names = (),
+    unsure: Names = (),
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Adds decisions from other tools to a file of decisions, as ``labelsieve decisions import`` does.
+
+    Parameters
+    ----------
+    files : path or paths
+        Exports: JSON of Label Studio, a folder or JSON of FiftyOne, or a table (.csv, .tsv, .parquet).
+    output : path, default "decisions.parquet"
+        File of decisions (.parquet, .csv or .tsv); decisions are added after those it has.
+    source : str, optional
+        The tool that wrote the files; by default it is guessed from them.
+    id_column, class_column, decision_column : str, optional
+        Columns, fields or controls that hold ids, classes and decisions, where they are not the usual ones.
+    accept, reject, unsure : str or strings
+        Further words for these decisions.
+    progress : callable, tqdm bar or True, optional
+        Called as in the other functions.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve decisions import --json`` prints: decisions that are new, known, and of each kind.
+    """
+    options = {
+        "files": [_input("files", path) for path in _paths(files)],
+        "output": _output("output", output),
+        "from": source,
+        "id_column": id_column,
+        "class_column": class_column,
+        "decision_column": decision_column,
+        "accept": _names(accept),
+        "reject": _names(reject),
+        "unsure": _names(unsure),
+    }
+    return _run("decisions import", options, progress)
+
+
+def _run(command: str, options: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    """Runs the job of a command. Its warnings are attributed to the caller of the public function, two frames up."""
     stretches = None if progress is None or progress is False else Stretches(progress)
-    summary: dict[str, Any] = json.loads(job(options, stretches))
+    summary: dict[str, Any] = json.loads(_labelsieve.run_job(command, options, stretches))
     return summary
+
+
+def _method(method: Method, lam: Optional[float], neighbours: Optional[int], beta: float) -> dict[str, Any]:
+    """A method with those settings that it has."""
+    name = as_choice("method", method, Method)
+    has_lambda, has_neighbours = name in ("auto", "gcn", "mlp"), name in ("auto", "gcn", "label-propagation", "mixture")
+    return {
+        "method": name,
+        "lambda": _number("lam", lam) if has_lambda and lam is not None else None,
+        "neighbours": _count("neighbours", neighbours) if has_neighbours and neighbours is not None else None,
+        "beta": _number("beta", beta) if name == "beta" else None,
+    }
 
 
 def _pools(
@@ -886,6 +1125,11 @@ def _input(name: str, path: Path) -> Path:
     return path
 
 
+def _numbers(values: Sequence[float]) -> str:
+    """Three numbers as the command line has them."""
+    return ",".join(repr(value) for value in values)
+
+
 def _channels(name: str, values: Union[float, Sequence[float]]) -> list[float]:
     """One number for all channels, or three."""
     three = [values] * 3 if isinstance(values, (int, float)) else list(values)
@@ -907,8 +1151,8 @@ def _output(name: str, path: Path) -> Path:
     return path
 
 
-def _shard(name: str, shard: Shard) -> tuple[int, int]:
-    """``"I/N"`` or ``(I, N)``, from 0."""
+def _shard(name: str, shard: Shard) -> str:
+    """``"I/N"`` from that or ``(I, N)``, from 0."""
     words = shard.split("/") if isinstance(shard, str) else list(shard)
     try:
         index, of = (int(word) for word in words)
@@ -916,7 +1160,7 @@ def _shard(name: str, shard: Shard) -> tuple[int, int]:
         raise ValueError(f"{name}: expected \"I/N\" or (I, N), e.g. \"0/8\", found {shard!r}") from None
     if not 0 <= index < of:
         raise ValueError(f"{name}: expected a shard from 0 to below {of}, found {index}")
-    return index, of
+    return f"{index}/{of}"
 
 
 def _one_of(name: str, table: Optional[Path], images: Paths) -> None:
@@ -930,12 +1174,13 @@ def _for_images(images: Paths, image_column: Optional[str], where: Names, strict
         raise ValueError("image_column, where and strict: expected with images alone")
 
 
-def _size(size: Any) -> tuple[int, int]:
+def _size(size: Any) -> str:
+    """``HxW`` from one number or two."""
     sides = (size, size) if isinstance(size, int) else tuple(size)
     if len(sides) != 2:
         raise ValueError(f"image_size: expected a height and a width, found {size!r}")
     height, width = (_at_most("image_size", _count("image_size", side), 4096) for side in sides)
-    return height, width
+    return f"{height}x{width}"
 
 
 def _at_most(name: str, value: int, most: int) -> int:

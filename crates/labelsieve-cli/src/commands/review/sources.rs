@@ -6,9 +6,9 @@ use anyhow::Result;
 use labelsieve_files::inputs::same_network::MixedNetworks;
 use labelsieve_files::inputs::tables::Table;
 use labelsieve_jobs::inputs::pools::PoolFiles;
+use labelsieve_jobs::run::RunSources;
 use labelsieve_report::RunDirectory;
 
-use super::super::run_sources::RunSources;
 use super::super::words::{run_step, words};
 use crate::hint::user_error;
 use crate::printer::Printer;

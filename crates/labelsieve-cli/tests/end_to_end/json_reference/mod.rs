@@ -47,9 +47,9 @@ const fn answer(
 
 /// Every command with an answer, in the order of the page.
 const COMMANDS: &[Command] = &[
-    Command { name: "run", answers: &[answer("labelsieve-cli", "RunAnswer", &["run"])] },
+    Command { name: "run", answers: &[answer("labelsieve-jobs", "RunSummary", &["run"])] },
     Command { name: "match", answers: &[answer("labelsieve-matching", "MatchResult", &["match"])] },
-    Command { name: "classes", answers: &[answer("labelsieve-cli", "ClassesAnswer", &["classes"])] },
+    Command { name: "classes", answers: &[answer("labelsieve-matching", "ClassesSummary", &["classes"])] },
     Command {
         name: "decisions import",
         answers: &[answer("labelsieve-review", "ImportSummary", &["decisions-import"])],
@@ -97,8 +97,8 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "report",
         answers: &[
-            answer("labelsieve-cli", "ReportAnswer", &["report"]),
-            Answer { when: "With `--figures` alone:", ..answer("labelsieve-cli", "FiguresAnswer", &[]) },
+            answer("labelsieve-cli", "PageCounts", &["report"]),
+            Answer { when: "With `--figures` alone:", ..answer("labelsieve-cli", "FigureCount", &[]) },
         ],
     },
     Command { name: "review", answers: &[answer("labelsieve-cli", "ReviewAnswer", &["review"])] },

@@ -117,7 +117,7 @@ def join_parts(storage: Storage, parts: Sequence[str], output: str) -> dict[str,
     with scratch() as folder:
         local = [storage.fetch(part, os.path.join(folder, "parts")) for part in parts]
         joined = os.path.join(folder, basename(output))
-        found = json.loads(_labelsieve.join_features({"parts": local, "output": joined}, None))
+        found = json.loads(_labelsieve.join_features(local, joined, None))
         if skipped:
             with open(os.path.join(folder, "skipped.csv"), "w", encoding="utf-8", newline="") as file:
                 csv.writer(file, lineterminator="\n").writerows([["id", "reason"], *skipped])

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use labelsieve_files::work::{Error, Result, command, words};
 use labelsieve_files::{AtomicFile, DataError};
 use serde::{Deserialize, Serialize};
 
@@ -13,14 +13,17 @@ const NAME: &str = "sources.json";
 /// Photos, captions and base classes, with paths from the root.
 #[derive(Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct RunSources {
+    /// Photos of clean examples and of the pool.
     pub images: Vec<PathBuf>,
+    /// Captions, if they were given.
     pub texts: Vec<PathBuf>,
+    /// Base classes, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<PathBuf>,
 }
 
 impl RunSources {
-    /// Notes them.
+    /// Notes them in the folder of the run.
     pub fn write(
         folder: &Path,
         images: &[&PathBuf],
@@ -34,14 +37,14 @@ impl RunSources {
             base: base.map(whole),
         };
         let path = folder.join(NAME);
-        // A path need not be a text; whoever has such a one names the photos again.
+        // A path need not be text: a review of such a run must be given the photos again.
         let Ok(json) = serde_json::to_string_pretty(&sources) else { return Ok(()) };
         let mut file = AtomicFile::create(&path)?;
         file.write_all(json.as_bytes()).map_err(DataError::io("write", &path))?;
         Ok(file.commit()?)
     }
 
-    /// What was noted in this folder, if anything was.
+    /// Reads the sources that were noted in this folder, if any were.
     pub fn read(folder: &Path) -> Result<Option<RunSources>> {
         let path = folder.join(NAME);
         if !path.is_file() {
@@ -49,7 +52,10 @@ impl RunSources {
         }
         let text = std::fs::read_to_string(&path).map_err(DataError::io("read", &path))?;
         let sources = serde_json::from_str(&text);
-        sources.map(Some).with_context(|| format!("`{}` is not what `labelsieve run` writes", path.display()))
+        sources.map(Some).map_err(|error| {
+            let message = words![format!("`{}` is not what ", path.display()), command("run"), " writes: "];
+            Error::input(message.and(error.to_string()), "")
+        })
     }
 }
 
@@ -74,7 +80,7 @@ mod tests {
             RunSources::read(folder.path())
                 .unwrap_err()
                 .to_string()
-                .ends_with("is not what `labelsieve run` writes")
+                .contains("is not what `run` writes: missing field")
         );
     }
 }

@@ -27,7 +27,7 @@ use printer::{Printer, Verbosity};
 
 const SUCCESS: u8 = 0;
 const FAILURE: u8 = 1;
-/// What Rust itself answers a panic with.
+/// The exit code of a Rust program that panics.
 const INTERNAL_ERROR: u8 = 101;
 
 /// Find the relevant examples among web-collected candidates, and train on all of them weighted by relevance
@@ -76,7 +76,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let (arguments, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(answer) => {
-            let _ = answer.print(); // `--help` to nobody is no failure
+            let _ = answer.print(); // a closed stdout does not make `--help` fail
             if let Some(hint) = given::of_another_command(&answer, &command) {
                 Printer::new(Verbosity::Normal).hint(&hint.into());
             }

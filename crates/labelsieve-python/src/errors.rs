@@ -37,7 +37,7 @@ pub fn device_error(error: DeviceError) -> PyErr {
     }
 }
 
-/// What is wrong with a file; system errors keep their kind.
+/// An error about a file; system errors keep their kind.
 pub fn data_error(error: DataError) -> PyErr {
     of_data(&error, error.to_string())
 }

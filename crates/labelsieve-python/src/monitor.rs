@@ -71,7 +71,7 @@ enum Message {
     Detail(String),
     Note(String),
     Warning(String),
-    /// What a device could not do.
+    /// A notice of a device.
     OfDevice(String),
 }
 
@@ -247,7 +247,7 @@ enum Work {
     IsOver,
 }
 
-/// What was last reported to the user's callback.
+/// The last report to the user's callback.
 #[derive(Default)]
 struct Reported {
     begun: bool,

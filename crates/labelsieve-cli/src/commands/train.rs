@@ -51,7 +51,8 @@ impl Train {
         if let Some(counts) = &trained.decisions {
             decisions::say(counts, printer);
         }
-        let (classes, dim) = (counted(trained.n_classes, "class"), trained.dim);
+        let classes = counted(trained.n_classes, "class");
+        let dim = trained.dim;
         printer.note(&format!(
             "classifier of {classes} with {dim} features written to `{}`",
             self.options.output.display()

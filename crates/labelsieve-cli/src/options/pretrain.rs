@@ -38,7 +38,7 @@ pub struct PretrainOptions {
     #[arg(long, value_name = "PIXELS")]
     pub size: Option<usize>,
 
-    /// What the network learns by
+    /// Training objective
     #[arg(long, value_enum, default_value = "cosine")]
     pub objective: ObjectiveName,
 

@@ -1,4 +1,4 @@
-//! Options that would do nothing: refused by name, since whoever gives one believes that it does something.
+//! Options that would do nothing are refused by name: a user who gives one expects an effect.
 //!
 //! Only what was typed counts, not defaults. `--seed`, `--device` and `--threads` are taken everywhere: they say how, not what.
 

@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 /// How many panics are remembered. Decoders panic on some damaged files, on many threads at once.
 const REMEMBERED: usize = 64;
 
-/// What the standard library says when a thread of a scope has panicked, after that thread's own panic.
+/// The message of the standard library when a thread of a scope has panicked, after that thread's own panic.
 const IN_SCOPE: &str = "a scoped thread panicked";
 
-/// What each panic said, and where.
+/// The message of each panic, and its place.
 static SEEN: Mutex<VecDeque<(String, String)>> = Mutex::new(VecDeque::new());
 
 /// Remembers where panics happen instead of printing them: most are caught where a decoder is called, and their report is
@@ -20,7 +20,7 @@ pub fn install() {
     std::panic::set_hook(Box::new(remember));
 }
 
-/// What a panic that nobody caught said, where it happened, and in which version.
+/// The message of an uncaught panic, its place, and the version.
 pub fn describe(panic: &(dyn Any + Send)) -> String {
     let text = text_of(panic);
     let seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);

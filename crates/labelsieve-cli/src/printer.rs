@@ -64,7 +64,7 @@ impl Printer {
         }
     }
 
-    /// The same for whoever writes lines.
+    /// Lines for callers that write them one by one.
     pub fn lines(&self) -> impl Write {
         Lines
     }
@@ -185,10 +185,10 @@ impl Meter for Bar {
 
 /// Refuses JSON on stdout when a table goes there.
 pub fn refuse_json_beside(json: JsonArguments, output: &Path) -> Result<()> {
-    match json.json && output == Path::new("-") {
-        true => Err(user_error("--json and the table cannot both go to stdout", "give a file with -o")),
-        false => Ok(()),
+    if json.json && output == Path::new("-") {
+        return Err(user_error("--json and the table cannot both go to stdout", "give a file with -o"));
     }
+    Ok(())
 }
 
 /// Lines of a result, which continue after their reader has gone.
@@ -212,7 +212,7 @@ fn warn(line: &str) {
     say(&format!("warning: {line}"));
 }
 
-/// A line on stderr. When nobody reads it any more, the work continues anyway.
+/// A line on stderr. The work continues even if its reader has gone.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{}", visible(line));
 }
@@ -242,7 +242,7 @@ fn visible(text: &str) -> Cow<'_, str> {
     Cow::from(shown)
 }
 
-/// Whether the reader of stdout has gone, which is no failure of ours.
+/// Whether the reader of stdout has gone, which does not make a command fail.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     match error.downcast_ref() {
         Some(labelsieve_files::work::Error::Stdout(cause)) => cause.kind() == ErrorKind::BrokenPipe,

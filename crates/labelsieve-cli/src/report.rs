@@ -146,9 +146,10 @@ impl ReportOptions {
             line = line.options("--text", &self.text);
         }
         line = self.text_column.iter().fold(line, |line, column| line.option("--text-column", column));
-        let folder = match self.source.is_dir() {
-            true => self.source.as_path(),
-            false => self.source.parent().unwrap_or(Path::new("")),
+        let folder = if self.source.is_dir() {
+            self.source.as_path()
+        } else {
+            self.source.parent().unwrap_or(Path::new(""))
         };
         // A run directory of `demo` lies in the folder of the features.
         let above = self.source.is_dir().then(|| folder.parent()).flatten();
@@ -239,7 +240,8 @@ fn warn(summary: &Summary, monitor: &dyn Monitor) {
         monitor.warning(&format!("{decisions} about examples that are no candidates here: {}", some(named)));
     }
     if !summary.ambiguous.is_empty() {
-        let (n, named) = (summary.ambiguous.len(), summary.ambiguous.iter().map(|id| format!("`{id}`")));
+        let n = summary.ambiguous.len();
+        let named = summary.ambiguous.iter().map(|id| format!("`{id}`"));
         let match_several = if n == 1 { "id matches" } else { "ids match" };
         monitor.warning(&format!(
             "{n} {match_several} several pictures, one of which is shown: {}",

@@ -9,13 +9,13 @@ use std::sync::{Mutex, PoisonError};
 use labelsieve_files::Journal;
 use labelsieve_files::work::SavedWork;
 
-/// What is kept of several commands, and of the one under way.
+/// The files kept of several commands, and of the one under way.
 struct AllKept {
     steps: Option<SavedWork>,
     now: Option<SavedWork>,
 }
 
-/// What the first signal does instead of ending the process.
+/// The action of the first signal, in place of ending the process.
 static FIRST: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
 
 static KEPT: Mutex<AllKept> = Mutex::new(AllKept { steps: None, now: None });
@@ -36,7 +36,7 @@ pub fn on_first(work: impl FnOnce() + Send + 'static) {
     *FIRST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(work));
 }
 
-/// What is kept and how to resume.
+/// The files that are kept, and how to resume.
 fn message() -> String {
     let all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     match [&all.now, &all.steps].into_iter().flatten().find_map(what_is_kept) {

@@ -14,7 +14,6 @@ use pyo3::exceptions::{
 };
 
 use crate::spelling::PythonSpelling;
-use crate::wording::in_python;
 
 /// Something is wrong with what the user gave.
 pub fn value_error(message: impl Display) -> PyErr {
@@ -37,7 +36,7 @@ pub fn device_error(error: DeviceError) -> PyErr {
     }
 }
 
-/// What is wrong with a file; system errors keep their kind.
+/// An error about a file; system errors keep their kind.
 pub fn data_error(error: DataError) -> PyErr {
     of_data(&error, error.to_string())
 }
@@ -54,10 +53,10 @@ fn of_data(error: &DataError, message: String) -> PyErr {
 
 /// A job of the pipeline that failed.
 pub fn job_error(error: Error) -> PyErr {
-    let message = in_python(&error.spelled(&PythonSpelling));
+    let message = error.spelled(&PythonSpelling);
     match error.root() {
         Error::Input { hint, .. } => {
-            value_error(format!("{message}\nhint: {}", in_python(&hint.spelled(&PythonSpelling))))
+            value_error(format!("{message}\nhint: {}", hint.spelled(&PythonSpelling)))
         }
         Error::Data(error) => of_data(error, message),
         Error::Method(error) if error.is_stopped() => PyKeyboardInterrupt::new_err(()),

@@ -95,7 +95,8 @@ fn write_relevance(
     decisions: Option<OptionalTexts>,
     metadata: Vec<(String, String)>,
 ) -> PyResult<()> {
-    let (relevance, is_clean) = (relevance.as_slice()?, is_clean.as_slice()?);
+    let relevance = relevance.as_slice()?;
+    let is_clean = is_clean.as_slice()?;
     let n_probability = probability.as_ref().map_or(ids.len(), Vec::len);
     let lengths = [classes.len(), relevance.len(), n_probability, is_clean.len(), reasons.len()];
     if let Some(found) = lengths.into_iter().find(|&length| length != ids.len()) {
@@ -130,11 +131,12 @@ fn write_relevance(
     writer.finish().map_err(data_error)
 }
 
-/// What a run says about itself, its tables and its figures, each as JSON.
+/// The description of a run, its tables and its figures, each as JSON.
 #[pyfunction]
 fn read_run(path: PathBuf) -> PyResult<(String, String, String)> {
     let run = RunDirectory::open(path).map_err(data_error)?;
-    let (tables, figures) = (run.tables().map_err(data_error)?, run.figures().map_err(data_error)?);
+    let tables = run.tables().map_err(data_error)?;
+    let figures = run.figures().map_err(data_error)?;
     let json = |value: serde_json::Result<String>| value.map_err(value_error);
     Ok((
         json(serde_json::to_string(run.info()))?,

@@ -18,7 +18,6 @@ mod report;
 mod spelling;
 mod steps;
 mod synthetic;
-mod wording;
 mod work;
 
 use std::ffi::OsString;

@@ -97,7 +97,7 @@ pub fn read_class_file(path: PathBuf) -> PyResult<Vec<ClassTuple>> {
     Ok(classes.classes().iter().map(tuple).collect())
 }
 
-/// What `match` says of the number of candidates per class, given by the classes' ids, as JSON.
+/// The statistics of `match`: the number of candidates per class, given by the classes' ids, as JSON.
 #[pyfunction]
 pub fn candidate_statistics(classes: PathBuf, counts: HashMap<String, u64>) -> PyResult<String> {
     let classes = read_classes(classes).map_err(data_error)?;

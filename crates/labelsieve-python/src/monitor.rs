@@ -18,7 +18,6 @@ use pyo3::prelude::*;
 
 use crate::errors::job_error;
 use crate::spelling::PythonSpelling;
-use crate::wording::in_python;
 use crate::work::attended;
 
 /// The frame of the user: its function of the package, and `_run`, which they all go through, are in between.
@@ -71,7 +70,7 @@ enum Message {
     Detail(String),
     Note(String),
     Warning(String),
-    /// What a device could not do.
+    /// A notice of a device.
     OfDevice(String),
 }
 
@@ -148,19 +147,18 @@ fn log(py: Python<'_>, level: &Bound<'_, pyo3::types::PyString>, line: &str) -> 
 
 impl Monitor for Session {
     fn detail(&self, line: &str) {
-        self.messages.push(Message::Detail(in_python(line)));
+        self.messages.push(Message::Detail(line.to_owned()));
     }
 
     /// An indented line belongs to the warning before it.
     fn note(&self, line: &str) {
-        let line = in_python(line);
-        if !(line.starts_with("  ") && self.messages.append(&line)) {
-            self.messages.push(Message::Note(line));
+        if !(line.starts_with("  ") && self.messages.append(line)) {
+            self.messages.push(Message::Note(line.to_owned()));
         }
     }
 
     fn warning(&self, line: &str) {
-        self.messages.push(Message::Warning(in_python(line)));
+        self.messages.push(Message::Warning(line.to_owned()));
     }
 
     fn suggestion(&self, suggestion: &Words) {
@@ -168,7 +166,7 @@ impl Monitor for Session {
     }
 
     fn hint(&self, hint: &Words) {
-        let line = format!("hint: {}", in_python(&hint.spelled(&PythonSpelling)));
+        let line = format!("hint: {}", hint.spelled(&PythonSpelling));
         if !self.messages.append(&line) {
             self.messages.push(Message::Note(line));
         }
@@ -251,7 +249,7 @@ enum Work {
     IsOver,
 }
 
-/// What was last reported to the user's callback.
+/// The last report to the user's callback.
 #[derive(Default)]
 struct Reported {
     begun: bool,

@@ -65,14 +65,14 @@ pub fn device(py: Python<'_>, name: &str) -> PyResult<Arc<OpenDevice>> {
     Ok(opened)
 }
 
-/// What the device could not do, to be reported once the interpreter is attached again.
+/// Notices of devices, to be reported once the interpreter is attached again.
 static NOTICES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 fn notice(text: &str) {
     NOTICES.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
 }
 
-/// Raises what the device could not do as `RuntimeWarning`.
+/// Raises the notices of devices as `RuntimeWarning`.
 pub fn warn_of_notices(py: Python<'_>) -> PyResult<()> {
     // A child made by `fork` may find it locked for good: what is meant for the parent is not waited for.
     let notices = NOTICES.try_lock().map_or(Vec::new(), |mut notices| std::mem::take(&mut *notices));

@@ -77,7 +77,8 @@ pub struct ClassRows {
 impl Labelled<'_> {
     /// The rows of every class; a class without a clean one is refused by name.
     pub fn rows(&self, n: usize) -> PyResult<Vec<ClassRows>> {
-        let (codes, is_clean) = (self.codes.as_slice()?, self.is_clean.as_slice()?);
+        let codes = self.codes.as_slice()?;
+        let is_clean = self.is_clean.as_slice()?;
         if codes.len() != n || is_clean.len() != n {
             return Err(value_error(format!(
                 "labels: expected {n} codes and flags, found {} and {}",
@@ -103,7 +104,7 @@ impl Labelled<'_> {
     }
 }
 
-/// What is known about every row of a matrix; clean rows have relevance 1 and no reasons (-1, NaN). The flags say which
+/// The relevance of every row of a matrix with its reasons; clean rows have relevance 1 and no reasons (-1, NaN). The flags say which
 /// candidates are clean examples of their own class; the last are probabilities, from methods that know them.
 type Cleaned<'py> = (
     Bound<'py, PyArray1<f32>>,
@@ -185,7 +186,7 @@ pub fn clean<'py>(
     ))
 }
 
-/// What [`clean`] returns, while it is filled.
+/// The result of [`clean`] while it is filled.
 struct Found {
     relevance: Vec<f32>,
     /// NaN where a class has none.

@@ -25,9 +25,10 @@ pub fn report(
     per_class: usize,
 ) -> PyResult<Summary> {
     let write = || {
-        let mut report = match path.is_dir() {
-            true => Report::of_run(&RunDirectory::open(&path)?)?,
-            false => Report::of_relevance(&path)?,
+        let mut report = if path.is_dir() {
+            Report::of_run(&RunDirectory::open(&path)?)?
+        } else {
+            Report::of_relevance(&path)?
         };
         if let Some(truth) = truth {
             report = report.with_truth(truth);

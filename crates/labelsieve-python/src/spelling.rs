@@ -10,6 +10,7 @@ fn argument(option: &JobOption) -> String {
     let name = match option.name {
         "lambda" => "lam",
         "text_column" => "text_columns",
+        "template" => "templates",
         name => name,
     };
     match &option.value {
@@ -24,12 +25,20 @@ impl Spelling for PythonSpelling {
     }
 
     fn command(&self, command: &JobCommand) -> String {
-        let function = format!("{}_files", command.name.replace('-', "_"));
         let arguments: Vec<String> = command.options.iter().map(argument).collect();
-        if arguments.is_empty() {
-            format!("`{function}`")
-        } else {
-            format!("`{function}({})`", arguments.join(", "))
+        match function(command.name) {
+            Some(function) if arguments.is_empty() => format!("`{function}`"),
+            Some(function) => format!("`{function}({})`", arguments.join(", ")),
+            None => format!("`labelsieve {}` in a shell", command.name),
         }
+    }
+}
+
+/// The function that does what a command does; the wheel has the command for the others.
+fn function(command: &str) -> Option<String> {
+    match command {
+        "review" | "demo" | "report" | "decisions show" | "train-attention" | "train-episodes" => None,
+        "decisions import" => Some("import_decisions".to_owned()),
+        _ => Some(format!("{}_files", command.replace('-', "_"))),
     }
 }

@@ -38,7 +38,8 @@ pub fn synthetic(
         for set in [&class.clean, &class.noisy] {
             x.extend_from_slice(set.block(0..set.len()));
         }
-        let (k, z) = (class.clean.len(), class.noisy.len());
+        let k = class.clean.len();
+        let z = class.noisy.len();
         codes.extend(std::iter::repeat_n(c as i64, k + z));
         is_clean.extend((0..k + z).map(|i| i < k));
         truth.extend(std::iter::repeat_n(true, k).chain(class.truth.iter().copied()));

@@ -22,7 +22,7 @@ pub struct TrainEpisodes {
     #[arg(long, value_name = "FILE")]
     base_labels: Option<PathBuf>,
 
-    /// What to train
+    /// System to train
     #[arg(long, value_enum)]
     system: SystemName,
 

@@ -88,7 +88,7 @@ impl ImageChoice {
     }
 }
 
-/// What `--strict` means.
+/// The meaning of `--strict`.
 pub fn on_damage(strict: bool) -> OnDamage {
     if strict { OnDamage::Stop } else { OnDamage::Skip }
 }

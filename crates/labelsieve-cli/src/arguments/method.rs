@@ -11,7 +11,7 @@ use crate::given::Given;
 /// The heading of these options.
 const RELEVANCE: &str = "Relevance";
 
-/// The method of whoever chooses none.
+/// The method if none is chosen.
 pub const DEFAULT_METHOD: &str = "auto";
 
 /// How relevance is scored.
@@ -39,7 +39,7 @@ pub struct MethodArguments {
 /// The methods by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MethodName {
-    /// What suits the class: gcn and mixture together
+    /// The method that suits the class: gcn and mixture together
     Auto,
     /// Graph convolutional network, the paper's method
     Gcn,
@@ -82,7 +82,8 @@ impl MethodArguments {
 
     /// The method with its settings.
     pub fn method(&self) -> Method {
-        let (lambda, neighbours) = (self.lambda, self.neighbours.unwrap_or(NEIGHBOURS));
+        let lambda = self.lambda;
+        let neighbours = self.neighbours.unwrap_or(NEIGHBOURS);
         match self.method {
             MethodName::Auto => Method::Auto(Auto { lambda, neighbours: self.neighbours }),
             MethodName::Gcn => Method::Gcn(Gcn { lambda, neighbours, ..Gcn::default() }),

@@ -34,7 +34,8 @@ impl Embed {
     fn tell(&self, summary: &EmbedSummary, printer: &Printer) {
         let EmbedSummary { n_images, dim, n_skipped, n_damaged_files, n_with_class, .. } = *summary;
         if let (Some(kept), Some(pca)) = (summary.variance_kept, &self.options.pca_output) {
-            let (share, pca) = (100.0 * kept, pca.display());
+            let share = 100.0 * kept;
+            let pca = pca.display();
             printer
                 .note(&format!("PCA of width {dim} keeps {share:.1} % of the variance; written to `{pca}`"));
         }

@@ -40,14 +40,11 @@ impl Evaluate {
             }
             Some(test) => {
                 given.refuse_columns([test.as_path()])?;
-                match self.options.truth().is_none() && self.options.baseline.is_none() {
-                    true => given.refuse(
-                        &["relevance"],
-                        "evaluate --model",
-                        "give --truth, --decisions or --baseline with it",
-                    ),
-                    false => Ok(()),
+                if self.options.truth().is_some() || self.options.baseline.is_some() {
+                    return Ok(());
                 }
+                let hint = "give --truth, --decisions or --baseline with it";
+                given.refuse(&["relevance"], "evaluate --model", hint)
             }
         }
     }

@@ -35,12 +35,10 @@ fn how_to_download(list: &Path) -> String {
 
 impl Match {
     pub fn check_options(&self, given: &Given) -> Result<()> {
-        match self.options.leaks.guard_features.is_empty() {
-            false => Ok(()),
-            true => {
-                given.refuse(&["near_duplicate"], "match without --guard-features", "give --guard-features")
-            }
+        if !self.options.leaks.guard_features.is_empty() {
+            return Ok(());
         }
+        given.refuse(&["near_duplicate"], "match without --guard-features", "give --guard-features")
     }
 
     pub fn run(&self, printer: &Printer) -> Result<()> {
@@ -58,7 +56,8 @@ impl Match {
             printer.note(statistics);
             return Ok(());
         }
-        let (n, output) = (matched.statistics.n_candidates, self.options.output.display());
+        let n = matched.statistics.n_candidates;
+        let output = self.options.output.display();
         match matched.part {
             Some(part) if part.was_complete => {}
             _ => printer.note(&format!("{} written to `{output}`", counted(n as usize, "candidate"))),

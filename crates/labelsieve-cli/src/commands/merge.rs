@@ -26,21 +26,17 @@ impl Merge {
     pub fn run(&self, printer: &Printer) -> Result<()> {
         refuse_json_beside(self.json, &self.options.output)?;
         let merged = self.options.job().run(printer)?;
-        match self.json.json {
-            true => printer.json("merge", &merged),
-            false => {
-                tell(&merged, &self.options.output, printer);
-                Ok(())
-            }
+        if self.json.json {
+            return printer.json("merge", &merged);
         }
+        tell(&merged, &self.options.output, printer);
+        Ok(())
     }
 }
 
 fn tell(merged: &MergeSummary, output: &Path, printer: &Printer) {
-    let place = match output == Path::new("-") {
-        true => String::new(),
-        false => format!("; written to `{}`", output.display()),
-    };
+    let place =
+        if output == Path::new("-") { String::new() } else { format!("; written to `{}`", output.display()) };
     let parts = counted(merged.n_parts, "part");
     let rows = match merged.command {
         PartOf::Clean => "row",

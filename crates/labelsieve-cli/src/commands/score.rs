@@ -17,7 +17,7 @@ use crate::options::ScoreOptions;
 use crate::printer::{Printer, refuse_json_beside};
 
 /// Classes whose advice is shown without `-v`.
-const MOST_ADVISED: usize = 10;
+const MAX_ADVISED: usize = 10;
 
 /// Score the relevance of every candidate to its class
 #[derive(Args)]
@@ -53,28 +53,25 @@ impl Score {
         let job = self.options.job();
         if self.options.dry_run {
             let estimate = job.estimate(printer)?;
-            return match self.json.json {
-                true => printer.json("score", &estimate),
-                false => printer.data(&estimate.to_string()),
+            return if self.json.json {
+                printer.json("score", &estimate)
+            } else {
+                printer.data(&estimate.to_string())
             };
         }
         refuse_json_beside(self.json, &job.output)?;
         let cleaned = job.run(printer)?;
-        match self.json.json {
-            true => printer.json("score", &cleaned),
-            false => {
-                tell(&cleaned, &job.output, printer);
-                Ok(())
-            }
+        if self.json.json {
+            return printer.json("score", &cleaned);
         }
+        tell(&cleaned, &job.output, printer);
+        Ok(())
     }
 }
 
 fn tell(cleaned: &ScoreSummary, output: &Path, printer: &Printer) {
-    let place = match output == Path::new("-") {
-        true => String::new(),
-        false => format!("; written to `{}`", output.display()),
-    };
+    let place =
+        if output == Path::new("-") { String::new() } else { format!("; written to `{}`", output.display()) };
     let part = match &cleaned.part {
         Some(part) => format!("part {} of {}: ", part.index, part.of),
         None => String::new(),
@@ -109,7 +106,7 @@ fn tell(cleaned: &ScoreSummary, output: &Path, printer: &Printer) {
         let classes = counted(none.len(), "class");
         printer.note(&format!("{classes} {have} no candidates, only clean examples: {names}"));
     }
-    let most = if printer.is_verbose() { usize::MAX } else { MOST_ADVISED };
+    let most = if printer.is_verbose() { usize::MAX } else { MAX_ADVISED };
     let advice = cleaned.advice.as_deref().unwrap_or_default();
     advice::lines(advice, most).iter().for_each(|line| printer.note(line));
     for choice in &cleaned.choices {

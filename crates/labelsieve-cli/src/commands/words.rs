@@ -38,14 +38,15 @@ impl Words {
     /// Adds an argument without a name. One that begins with a dash would look like an option.
     pub fn path(mut self, path: impl AsRef<OsStr>) -> Words {
         let path = path.as_ref();
-        self.0.push(match path.as_encoded_bytes().starts_with(b"-") {
-            true => Path::new(".").join(path).into(),
-            false => path.to_owned(),
+        self.0.push(if path.as_encoded_bytes().starts_with(b"-") {
+            Path::new(".").join(path).into()
+        } else {
+            path.to_owned()
         });
         self
     }
 
-    /// What a process gets, the program's name first.
+    /// The arguments of a process, the program's name first.
     pub fn arguments(&self) -> impl Iterator<Item = OsString> {
         [OsString::from("labelsieve")].into_iter().chain(self.0.iter().cloned())
     }

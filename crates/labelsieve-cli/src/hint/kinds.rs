@@ -5,7 +5,7 @@ use std::path::Path;
 use labelsieve_files::work::shell_word::shell_word;
 use labelsieve_files::{FileKind, Wanted};
 
-/// What to do with a file that is `found` where something else is wanted; `None` when it may just be damaged.
+/// A hint about a file that is `found` where something else is wanted; `None` when it may just be damaged.
 pub fn for_kind(path: &Path, wanted: Option<Wanted>, found: FileKind) -> Option<String> {
     Some(match (found, wanted) {
         (FileKind::Empty, _) => "the file is empty; write or download it again".to_owned(),

@@ -7,9 +7,9 @@ use labelsieve_files::work::near_name::nearest;
 use labelsieve_files::work::shell_word::shell_word;
 
 /// Entries of a folder among which a near name is looked for.
-const MOST_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
-/// What to do about a file or folder to read that is not there.
+/// A hint about an input that does not exist.
 pub fn missing_input(path: &Path) -> String {
     let missing = MissingPath::of(path);
     match missing.meant() {
@@ -18,7 +18,7 @@ pub fn missing_input(path: &Path) -> String {
     }
 }
 
-/// What to do about an output whose folder is not there.
+/// A hint about an output whose folder does not exist.
 pub fn missing_folder(output: &Path) -> String {
     let folder = output.parent().unwrap_or(output);
     let missing = MissingPath::of(folder);
@@ -34,11 +34,11 @@ pub fn missing_folder(output: &Path) -> String {
 
 /// Where a path leaves what exists.
 struct MissingPath<'a> {
-    /// What exists; empty for the current folder.
+    /// The part that exists; empty for the current folder.
     known: PathBuf,
     /// The first part that does not.
     name: &'a OsStr,
-    /// What follows it.
+    /// The part after it.
     rest: PathBuf,
 }
 
@@ -64,7 +64,8 @@ impl<'a> MissingPath<'a> {
     }
 
     fn said(&self) -> String {
-        let (name, known) = (self.name.to_string_lossy(), self.known.display());
+        let name = self.name.to_string_lossy();
+        let known = self.known.display();
         match () {
             () if self.is_blocked() => format!("`{known}` is a file, not a folder"),
             () if self.name.is_empty() => format!("`{known}` is a broken link"),
@@ -79,7 +80,7 @@ impl<'a> MissingPath<'a> {
     /// another ending.
     fn meant(&self) -> Option<PathBuf> {
         let here = if self.known.as_os_str().is_empty() { Path::new(".") } else { &self.known };
-        let entries = std::fs::read_dir(here).ok()?.take(MOST_ENTRIES).flatten();
+        let entries = std::fs::read_dir(here).ok()?.take(MAX_ENTRIES).flatten();
         let mut names: Vec<String> =
             entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort();

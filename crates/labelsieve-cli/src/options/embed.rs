@@ -121,8 +121,9 @@ fn parse_mean(text: &str) -> Result<[f64; 3], String> {
 
 fn parse_deviation(text: &str) -> Result<[f64; 3], String> {
     let numbers = parse_mean(text)?;
-    match numbers.iter().all(|&number| number > 0.0) {
-        true => Ok(numbers),
-        false => Err("expected positive numbers".to_owned()),
+    if numbers.iter().all(|&number| number > 0.0) {
+        Ok(numbers)
+    } else {
+        Err("expected positive numbers".to_owned())
     }
 }

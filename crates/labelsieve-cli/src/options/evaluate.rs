@@ -57,7 +57,8 @@ impl EvaluateOptions {
         let examples = || match &self.test {
             Some(test) => LabelledExamples::Features(self.columns.table(test, self.test_labels.as_deref())),
             None => {
-                let (id, label) = (self.columns.id_column.as_ref(), self.columns.label_column.as_ref());
+                let id = self.columns.id_column.as_ref();
+                let label = self.columns.label_column.as_ref();
                 LabelledExamples::Images(self.images.files(id, label))
             }
         };

@@ -7,17 +7,17 @@ from typing import Any, Literal, get_args
 
 #: How candidates are scored.
 Method = Literal["auto", "gcn", "mlp", "label-propagation", "similarity", "linear", "beta", "mixture"]
-#: What :func:`labelsieve.knn_graph` stores.
+#: The numbers that :func:`labelsieve.knn_graph` stores.
 GraphMode = Literal["similarity", "distance", "affinity"]
 #: When a text contains a name.
 Rule = Literal["phrase", "plural", "any-word", "substring"]
 #: How a file stores its texts.
 TextFormat = Literal["yfcc", "csv", "tsv", "jsonl", "parquet"]
-#: What is learned from features.
+#: Classifiers of features.
 ClassifierName = Literal["prototype", "cosine"]
 #: Which classes compete while a network is fine-tuned.
 SoftmaxMode = Literal["joint", "separate"]
-#: What becomes of images of which none can be read.
+#: Whether images of which none can be read are an error or a file without rows.
 OnEmpty = Literal["refuse", "write"]
 #: How numbers are stored.
 StoredAs = Literal["f32", "f16"]

@@ -1,4 +1,4 @@
-"""What people decided about candidates: one word per row."""
+"""Decisions about candidates: one word per row."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class _Labelled(NamedTuple):
 
 
 class _CleaningEstimator(BaseEstimator):
-    """What all estimators share: candidates are scored before anything is learned from them."""
+    """The base of all estimators: candidates are scored before anything is learned from them."""
 
     method: Method
     lam: Optional[float]

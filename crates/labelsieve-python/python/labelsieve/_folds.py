@@ -15,7 +15,7 @@ from ._is_clean import MEANING, Flags, as_flags, check_classes, named
 if TYPE_CHECKING:
 
     class BaseCrossValidator:
-        """What searches recognise as a splitter."""
+        """The folds; searches recognise a splitter by this method."""
 
 else:
     try:

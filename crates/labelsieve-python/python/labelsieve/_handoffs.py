@@ -21,7 +21,7 @@ from ._table import as_columns, as_relevance, required
 Path = Union[str, "os.PathLike[str]"]
 #: From an id to a place: a pattern such as ``"https://host/{id}.jpg"``, or a function.
 Place = Union[str, Callable[[str], str]]
-#: What to do about images that do not exist.
+#: How images that do not exist are treated.
 Missing = Literal["raise", "skip", "keep"]
 
 
@@ -73,7 +73,7 @@ def to_fiftyone(table: Any, folder: Path, image: Place = "{id}", missing: Missin
 
 
 class CleanlabInputs(NamedTuple):
-    """What cleanlab's functions take."""
+    """The inputs of cleanlab's functions."""
 
     #: Class numbers, from 0.
     labels: npt.NDArray[np.int64]

@@ -88,7 +88,7 @@ def _shape(flags: npt.NDArray[Any]) -> str:
 
 
 def _hint(flags: npt.NDArray[Any], n_rows: int) -> str:
-    """What the values look like."""
+    """The values as a message shows them."""
     if flags.ndim == 2 and 1 in flags.shape:
         return "\nhint: pass one column, e.g. is_clean.ravel(), or frame[\"is_clean\"] instead of frame[[\"is_clean\"]]"
     if flags.dtype.kind in "iu" and flags.ndim == 1 and _look_like_rows(flags, n_rows):

@@ -113,9 +113,11 @@ fn open(folder: &Folder, name: &str) -> Result<ExampleTable> {
 }
 
 fn read_classes(folder: &Folder, sample: &Sample) -> Result<Vec<Class>> {
-    let (clean, pool) = (open(folder, "clean.parquet")?, open(folder, "pool.parquet")?);
+    let clean = open(folder, "clean.parquet")?;
+    let pool = open(folder, "pool.parquet")?;
     let relevance = read_relevance(folder.path("relevance.parquet"))?;
-    let (by_id, truth) = (rows_by_id(&pool)?, sample.truth());
+    let by_id = rows_by_id(&pool)?;
+    let truth = sample.truth();
     let mut classes = Vec::new();
     for (name, rows) in rows_by_class(labels_of(&clean, "")?) {
         let mut class = Class {

@@ -11,7 +11,7 @@ use crate::hint::user_error;
 const MARKER: &str = "DEMO.txt";
 const MARK: &str = "`labelsieve demo` made this folder. It may replace and delete what is in it.\n";
 
-/// A folder that nobody else keeps anything in.
+/// A folder for the demo alone.
 pub struct Folder(PathBuf);
 
 impl Folder {

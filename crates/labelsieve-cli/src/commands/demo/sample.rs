@@ -21,7 +21,7 @@ const SIZE: u32 = 48;
 /// The icons that the demo uses.
 pub struct Sample {
     icons: Vec<(Icon, Vec<u8>)>,
-    /// What people call the classes.
+    /// The display names of the classes.
     pub display_names: BTreeMap<String, String>,
 }
 

@@ -13,7 +13,7 @@ pub fn name() -> String {
         .unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// What a program prints; none where there is no such program, or it fails.
+/// The output of a program; none if it does not exist or fails.
 fn answer_of(program: &str, arguments: &[&str]) -> Option<String> {
     let done =
         Command::new(program).args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;

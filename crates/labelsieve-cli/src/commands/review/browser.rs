@@ -34,6 +34,6 @@ pub fn open(url: &str) -> Option<NamedTempFile> {
         .stderr(Stdio::null())
         .spawn();
     let mut child = started.ok()?;
-    std::thread::spawn(move || child.wait()); // so that no process is left that nobody asks about
+    std::thread::spawn(move || child.wait()); // reaps the child, which would stay a zombie otherwise
     Some(file)
 }

@@ -138,9 +138,10 @@ impl Review {
             }
         }
         if self.pool.is_none() {
-            let hint = match has_own {
-                true => "the folder's own features are read as they are; pass others with --clean and --pool",
-                false => "pass the features with --clean and --pool",
+            let hint = if has_own {
+                "the folder's own features are read as they are; pass others with --clean and --pool"
+            } else {
+                "pass the features with --clean and --pool"
             };
             let of_features = ["allow_mixed", "embedding_column", "label_column"];
             given.refuse(&of_features, "review without --clean and --pool", hint)?;
@@ -153,7 +154,7 @@ impl Review {
         job.check()?;
         if !self.host.is_loopback() {
             printer.warning(&format!(
-                "listening on {}: whoever can reach this machine and knows the address can look and decide",
+                "listening on {}: anyone who can reach this machine and knows the address can look and decide",
                 self.host
             ));
             printer.hint(&"nothing is encrypted; an SSH tunnel to 127.0.0.1 is safer".into());

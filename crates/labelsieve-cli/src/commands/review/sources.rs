@@ -13,10 +13,10 @@ use super::super::words::{run_step, words};
 use crate::hint::user_error;
 use crate::printer::Printer;
 
-/// The folder of `labelsieve demo`, if nobody chooses another.
+/// The default folder of `labelsieve demo`.
 const DEMO: &str = "labelsieve-demo";
 
-/// What was found without being named.
+/// The files of a review that its source implies.
 pub struct Sources {
     pub relevance: PathBuf,
     pub files: Option<PoolFiles>,
@@ -30,8 +30,14 @@ impl Sources {
     /// A relevance file, and nothing else.
     pub fn of_file(relevance: &Path) -> Sources {
         let title = relevance.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let (files, output) = (None, None);
-        Sources { relevance: relevance.to_path_buf(), files, images: vec![], texts: vec![], output, title }
+        Sources {
+            relevance: relevance.to_path_buf(),
+            files: None,
+            images: vec![],
+            texts: vec![],
+            output: None,
+            title,
+        }
     }
 
     /// A folder of `run` or `demo`, or a run directory.

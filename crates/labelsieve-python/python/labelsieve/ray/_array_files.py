@@ -22,7 +22,7 @@ _ARRAYS = (("features_all", "labels_all"), ("features", "labels"), ("X", "y"))
 
 @dataclass(frozen=True)
 class Head:
-    """What the first bytes of an array say."""
+    """The header of an array."""
 
     n_rows: int
     dim: int
@@ -50,7 +50,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Labels:
-    """What an array, or the table beside it, says about its rows."""
+    """The ids and labels that come with an array, in it or in the table beside it."""
 
     has_ids: bool
     network: Optional[str]

@@ -17,14 +17,14 @@ from ._needs import check_installed
 from ._peak import reset_peak
 from ._storage import FETCHED, in_words
 
-#: What the object store of a cluster that is started here may take: files carry the data, tasks only return a few numbers.
+#: Bytes of the object store of a cluster that is started here: files carry the data, tasks only return a few numbers.
 _STORE_BYTES = 100 << 20
 _MIB = 1 << 20
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What a task occupies while it runs, and how often it is tried again when its process or node dies."""
+    """The resources of a task while it runs, and how often it is tried again when its process or node dies."""
 
     num_cpus: float = 1
     num_gpus: float = 0
@@ -50,7 +50,7 @@ class Task:
 
 @dataclass(frozen=True)
 class _Done:
-    """What a task returned, and its warnings."""
+    """The result of a task, and its warnings."""
 
     value: Any
     warnings: list[str]
@@ -58,7 +58,7 @@ class _Done:
 
 @dataclass(frozen=True)
 class _Failed:
-    """What a task raised: the kind of error and its message."""
+    """An exception of a task: the kind of error and its message."""
 
     kind: str
     message: str
@@ -178,7 +178,7 @@ class Cluster:
 
 
 def run_task(function: Callable[..., Any], arguments: tuple[Any, ...], n_threads: int, version: str) -> Any:
-    """What runs on a node: the function, with its warnings. What it raises is returned."""
+    """Runs the function on a node and returns its result, its warnings or its exception."""
     from .._relevance import set_num_threads
 
     if version != __version__:
@@ -198,7 +198,7 @@ def run_task(function: Callable[..., Any], arguments: tuple[Any, ...], n_threads
 
 
 def node_name() -> str:
-    """What people call this machine."""
+    """The name of this machine."""
     return platform.node()
 
 

@@ -13,7 +13,7 @@ from typing import Any, Optional
 from .._labelsieve import __version__
 from ._options import CLUSTER, COMMANDS, add_options
 
-#: What a shell reports for a command that Ctrl-C ended.
+#: The exit code of a command that Ctrl-C ended.
 _INTERRUPTED = 130
 
 

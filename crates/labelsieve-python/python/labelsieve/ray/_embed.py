@@ -15,6 +15,7 @@ from .._files import Path
 from .._jobs import Paths, _paths, embed_files
 from ._cluster import Task
 from ._inputs import as_path, check_names, fetch, fetch_all, identities, normalized_paths
+from ._options import COMMANDS
 from ._scratch import scratch
 from ._settings import Settings
 from ._storage import FETCHED, Storage, basename, ending, is_local, join
@@ -51,7 +52,7 @@ def embed(
         What :func:`labelsieve.embed_files` returns.
     """
     settings = settings or Settings()
-    check_names("embed", embed_files, options, without=("fit_pca", "pca_output", "on_empty"))
+    check_names("embed", embed_files, options, without=(*COMMANDS["embed"].without, "on_empty"))
     began, storage, target = time.monotonic(), settings.storage(), as_path("output", output)
     if ending(target) != "parquet":
         raise ValueError(f"cannot write `{target}`: features of several tasks are joined in a .parquet file")
@@ -101,7 +102,7 @@ def embed_source(
 
 
 def _skipped(path: str) -> list[list[str]]:
-    """What could not be read: ids, which are paths for whole files, and reasons."""
+    """The images that could not be read: ids, which are paths for whole files, and reasons."""
     if not os.path.exists(path):
         return []
     with open(path, encoding="utf-8", newline="") as file:
@@ -131,7 +132,7 @@ def join_parts(storage: Storage, parts: Sequence[str], output: str) -> dict[str,
 
 
 def _sources(storage: Storage, given: Sequence[str]) -> list[str]:
-    """What a task each can work on, in order."""
+    """The sources, in order, each the work of one task."""
     found: list[str] = []
     for path in (path for pattern in given for path in storage.expand(pattern)):
         if storage.is_folder(path):

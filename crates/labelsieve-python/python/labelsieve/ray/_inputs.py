@@ -24,7 +24,7 @@ def _each(path: Any) -> Any:
 
 
 def identities(storage: Storage, paths: Iterable[Optional[str]]) -> list[Any]:
-    """What changes when an input, or a file that belongs to it, is replaced. An input that does not exist is an error."""
+    """Values that change when an input, or a file that belongs to it, is replaced. An input that does not exist is an error."""
     found = []
     for path in paths:
         if path is not None and not storage.exists(path):

@@ -20,12 +20,13 @@ from .._jobs import Paths, _paths, match_files
 from ._cluster import Cluster, Task
 from ._inputs import as_path, check_names, fetch, fetch_all, identities, normalized_paths
 from ._merge import merge_parts
+from ._options import COMMANDS
 from ._scratch import scratch
 from ._settings import Settings
 from ._storage import Storage, basename, ending, is_local, join
 from ._work import Work, numbered
 
-#: Bytes of text that a task searches, where nobody says how many tasks there are.
+#: Bytes of text that a task searches, unless the number of tasks is given.
 _SHARD_BYTES = 256 << 20
 _MOST_SHARDS = 4096
 _PART = b"labelsieve.part"
@@ -60,7 +61,7 @@ def match(
         What :func:`labelsieve.match_files` returns, but for the estimate of what another rule would find.
     """
     settings = settings or Settings()
-    check_names("match", match_files, options, without=("shard",))
+    check_names("match", match_files, options, without=COMMANDS["match"].without)
     storage, target = settings.storage(), as_path("output", output)
     if ending(target) not in ("parquet", "csv"):
         raise ValueError(f"cannot write `{target}`: the extension must be .parquet or .csv")
@@ -131,7 +132,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Search:
-    """What every shard is searched with."""
+    """The search that every shard shares."""
 
     storage: Storage
     folder: str
@@ -217,7 +218,7 @@ def _files_of(storage: Storage, path: str) -> list[str]:
 
 
 def _run_of(cut: Cut) -> str:
-    """What parts of whole files have in common; the folder that they are in says the rest."""
+    """A digest that parts of the same whole files share; the folder that they are in says the rest."""
     import hashlib
 
     return hashlib.sha256(json.dumps([[basename(path) for path in cut.files], cut.sizes]).encode()).hexdigest()

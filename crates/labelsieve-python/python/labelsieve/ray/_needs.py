@@ -1,4 +1,4 @@
-"""What has to be installed besides labelsieve."""
+"""The packages that a cluster needs besides labelsieve."""
 
 from __future__ import annotations
 

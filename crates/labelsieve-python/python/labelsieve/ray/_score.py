@@ -12,6 +12,7 @@ from ._score_tasks import Planning, Share, check_part
 from ._cluster import Cluster, Task
 from ._inputs import SCORE_INPUTS, as_path, check_names, identities, normalized_paths
 from ._merge import merge_parts
+from ._options import COMMANDS
 from ._settings import Settings
 from ._shuffle import RowsToBins, candidates_to_bins, n_strays
 from ._storage import Storage, ending
@@ -23,7 +24,7 @@ from ._work import Work, numbered
 _ALL = (*SCORE_INPUTS, "pool", "pool_labels", "candidates")
 #: Rows that a task shuffles at a time.
 _PIECE_BYTES = 256 << 20
-#: What a process of Ray's takes before it works on anything.
+#: Bytes that a process of Ray's takes before it works on anything.
 _PROCESS_BYTES = 400 << 20
 #: Bins for every task that the cluster can run at a time, so that all are busy to the end.
 _BINS_PER_SLOT = 4
@@ -94,7 +95,7 @@ class _Run:
         packing: dict[str, Any],
         options: dict[str, Any],
     ) -> "_Run":
-        check_names("score", score_files, options, without=("plan", "bin", "shard", "neighbours_approximate", "memory", "scratch", "dry_run"))
+        check_names("score", score_files, options, without=COMMANDS["score"].without)
         options["device"] = settings.device(options.get("device", "auto"))
         options = normalized_paths({**options, "clean": clean, "pool": pool}, _ALL)
         storage, target = settings.storage(), as_path("output", output)
@@ -187,7 +188,7 @@ class _Run:
         return found
 
     def _table_bytes(self) -> int:
-        """What the pool takes in memory where it is opened whole: arrays stay on disk."""
+        """The bytes of the pool in memory where it is opened whole: arrays stay on disk."""
         return 4 * self.table.n_rows * self.table.dim if ending(self.table.path) == "parquet" else 0
 
 

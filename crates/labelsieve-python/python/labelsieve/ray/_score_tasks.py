@@ -28,7 +28,7 @@ _PART = b"labelsieve.part"
 
 @dataclass(frozen=True)
 class Planning:
-    """What a plan is made with. Where nobody says how many bins there are, at most ``most_bins``, and none stays empty."""
+    """The inputs of a plan. Unless the number of bins is given, there are at most ``most_bins``, and none stays empty."""
 
     storage: Storage
     options: Mapping[str, Any]
@@ -49,7 +49,7 @@ class Planning:
             self.storage.put(local, output)
 
     def _check_ids(self, clean: Sequence[Examples]) -> None:
-        """Rows without ids are passed on under their numbers, which must then be nobody else's ids."""
+        """Rows without ids are passed on under their numbers, which must then differ from all other ids."""
         if self.table.has_ids:
             return
         numbers = (str(id) for table in clean if table.ids is not None for id in table.ids)
@@ -72,7 +72,7 @@ def _clean_tables(options: Mapping[str, Any]) -> list[Examples]:
 
 @dataclass(frozen=True)
 class Share:
-    """What every bin is scored with: where the parts of the run are, and the options of ``score_files``."""
+    """The settings that all bins share: where the parts of the run are, and the options of ``score_files``."""
 
     storage: Storage
     folder: str

@@ -36,7 +36,7 @@ def _locked_folder() -> tuple[str, Optional[IO[bytes]]]:
 
 
 def _sweep() -> None:
-    """Removes the folders of processes that are no more."""
+    """Removes the folders of processes that have ended."""
     for entry in os.scandir(tempfile.gettempdir()):
         if not entry.name.startswith(_PREFIX) or not os.path.exists(os.path.join(entry.path, ".lock")):
             continue

@@ -19,7 +19,7 @@ from ._scratch import scratch
 
 #: Object stores, in which a file that was not put to its end does not exist.
 _PUT_WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "r2", "oss", "cos"}
-#: What has to be installed for some of them.
+#: Packages that some of them need.
 _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs"}
 #: Where local copies of this process come from: messages name what the user gave.
 FETCHED: dict[str, str] = {}
@@ -82,7 +82,7 @@ class Storage:
         return found
 
     def identity(self, path: str) -> Any:
-        """What changes when a file, or one below a folder, is replaced: its name, its size and its ETag or time of change."""
+        """A value that changes when a file, or one below a folder, is replaced: its name, its size and its ETag or time of change."""
         if self.is_folder(path):
             return [[name, self._version(join(path, name))] for name in self.files_below(path)]
         return [basename(path), self._version(path)]

@@ -1,4 +1,4 @@
-"""What was done, of all bins together: the numbers of a single run, and which bins took longest."""
+"""The summary of all bins together: the numbers of a single run, and which bins took longest."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def cleaned(plan: Mapping[str, Any], bins: Sequence[Bin], merged: Mapping[str, A
 
 
 def _choices(summaries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What the method chose for how many classes, the most frequent first."""
+    """The choices of the method with their numbers of classes, the most frequent first."""
     counts: dict[str, int] = {}
     for choice in (choice for summary in summaries for choice in summary.get("choices", [])):
         counts[choice["choice"]] = counts.get(choice["choice"], 0) + choice["n_classes"]

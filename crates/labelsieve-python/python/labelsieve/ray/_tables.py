@@ -54,7 +54,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Layout:
-    """What is known of a table without reading its rows."""
+    """A table as its header describes it, without its rows."""
 
     path: str
     pieces: tuple[Piece, ...]

@@ -25,7 +25,7 @@ _INPUTS = (
     "clean_labels",
     "pool_labels",
 )
-#: What a process of Ray's takes before it works on anything.
+#: Bytes that a process of Ray's takes before it works on anything.
 _PROCESS_BYTES = 400 << 20
 
 

@@ -37,7 +37,7 @@ class Work:
         return {name for name in self.storage.names(self.path(*folder)) if ".tmp-" not in name}
 
     def read_json(self, *names: str) -> Optional[Any]:
-        """What was noted there, if anything."""
+        """The note there, if there is one."""
         path = self.path(*names)
         return json.loads(self.storage.read_text(path)) if self.storage.exists(path) else None
 

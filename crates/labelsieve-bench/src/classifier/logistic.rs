@@ -1,4 +1,4 @@
-//! Multinomial logistic regression on weighted examples, for the rows of other papers that end in one.
+//! Multinomial logistic regression on weighted examples, the classifier of several compared systems.
 
 use labelsieve::classifier::{WeightedClass, softmax};
 use labelsieve::{Classifier, Error, Features, Result, Scores, check};
@@ -6,7 +6,7 @@ use labelsieve_numerics::kernels::{add, add_transposed_product, product_with_tra
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// How logistic regression is learned: the minimiser of
+/// Settings of logistic regression, the minimiser of
 ///
 /// ```text
 /// L = - 1/K Σ_c 1/r(X^c) Σ_{x ∈ X^c} r(x) ln softmax(W g(x) + b)_c  +  decay/2 ‖W‖²
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// r: relevance, 1 for clean examples; g(x): unit features; the biases b are free. Every class weighs the same, as it does
 /// where examples are drawn class by class (the published code of Douze et al. does so). The loss is convex, so the
-/// settings decide nothing but how near to the minimum one gets.
+/// settings only decide how close to the minimum the result is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Logistic {
@@ -44,16 +44,16 @@ pub struct LinearClassifier {
 }
 
 impl Logistic {
-    /// Refuses settings outside their range.
+    /// Rejects settings outside their range.
     pub fn checked(&self) -> Result<()> {
         check(self.decay > 0.0 && self.decay.is_finite(), "decay", "a positive number", self.decay)?;
         check(self.most_iterations >= 1, "most_iterations", "at least 1", self.most_iterations)
     }
 
-    /// Learns from the examples of all classes. There is nothing random in it.
+    /// Learns from the examples of all classes. The result is deterministic.
     ///
     /// Accelerated gradient descent: the curvature of the loss is at most ½‖(g, 1)‖² + decay ≤ 1 + decay, so the step
-    /// needs no tuning; momentum starts over where it leads uphill.
+    /// needs no tuning; momentum restarts where it leads uphill.
     pub fn train(&self, classes: &[WeightedClass], dim: usize) -> Result<LinearClassifier> {
         const FLAT: f32 = 1e-6;
         self.checked()?;
@@ -78,7 +78,8 @@ impl Logistic {
             for ((ahead, next), point) in ahead.iter_mut().zip(&next).zip(&point) {
                 *ahead = next + momentum * (next - point);
             }
-            (point, age) = (next, older);
+            point = next;
+            age = older;
         }
         let biases = point.split_off(n_weights);
         LinearClassifier::new(point, biases, dim)
@@ -86,10 +87,11 @@ impl Logistic {
 }
 
 impl LinearClassifier {
-    /// K×d weights and K biases; refuses shapes that disagree and numbers that are not finite.
+    /// K×d weights and K biases; rejects wrong shapes and non-finite numbers.
     pub fn new(weights: Vec<f32>, biases: Vec<f32>, dim: usize) -> Result<LinearClassifier> {
         if weights.len() != biases.len() * dim {
-            let (expected, found) = (biases.len() * dim, weights.len());
+            let expected = biases.len() * dim;
+            let found = weights.len();
             return Err(Error::Length { what: "weights of a linear classifier", expected, found });
         }
         let finite = |numbers: &[f32]| numbers.iter().all(|value| value.is_finite());
@@ -137,7 +139,7 @@ impl Classifier for LinearClassifier {
     }
 }
 
-/// All examples one after the other, with their classes and weights, which add up to 1.
+/// All examples, with their classes and weights, which add up to 1.
 struct Examples {
     rows: Vec<f32>,
     classes: Vec<usize>,
@@ -179,7 +181,8 @@ impl Examples {
     }
 
     fn part_gradient(&self, point: &[f32], start: usize, classes: &[usize]) -> Vec<f32> {
-        let (k, dim) = (self.n_classes, self.dim);
+        let k = self.n_classes;
+        let dim = self.dim;
         let (weights, biases) = point.split_at(k * dim);
         let rows = &self.rows[start * dim..(start + classes.len()) * dim];
         let mut errors = vec![0f32; classes.len() * k]; // logits, then gradients by them
@@ -208,7 +211,8 @@ mod tests {
     fn the_minimum_is_pytorchs() {
         let golden = read("multinomial");
         let case = |name: &str| golden[name].as_array().unwrap().iter().map(features).collect::<Vec<_>>();
-        let (clean, noisy) = (case("clean"), case("noisy"));
+        let clean = case("clean");
+        let noisy = case("noisy");
         let relevance: Vec<Vec<f32>> = golden["relevance"].as_array().unwrap().iter().map(numbers).collect();
         let classes: Vec<WeightedClass> = (0..clean.len())
             .map(|c| WeightedClass::new(&clean[c], &noisy[c], &relevance[c]).unwrap())
@@ -221,8 +225,8 @@ mod tests {
 
     #[test]
     fn two_classes_on_opposite_sides_are_told_apart_without_a_bias() {
-        let (east, west) =
-            (Features::new(vec![1.0, 0.0], 2).unwrap(), Features::new(vec![-1.0, 0.0], 2).unwrap());
+        let east = Features::new(vec![1.0, 0.0], 2).unwrap();
+        let west = Features::new(vec![-1.0, 0.0], 2).unwrap();
         let none = Features::empty(2);
         let classes =
             [WeightedClass::new(&east, &none, &[]).unwrap(), WeightedClass::new(&west, &none, &[]).unwrap()];

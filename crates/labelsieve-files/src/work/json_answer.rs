@@ -26,10 +26,10 @@ mod tests {
 
     #[test]
     fn a_result_comes_after_what_every_result_has() {
-        let text = json_answer("bench sanity", &json!({ "rows": [1] })).unwrap();
+        let text = json_answer("score", &json!({ "rows": [1] })).unwrap();
         let version = env!("CARGO_PKG_VERSION");
         let expected = format!(
-            "{{\n  \"command\": \"bench sanity\",\n  \"version\": \"{version}\",\n  \"rows\": [\n    1\n  ]\n}}"
+            "{{\n  \"command\": \"score\",\n  \"version\": \"{version}\",\n  \"rows\": [\n    1\n  ]\n}}"
         );
         assert_eq!(text, expected);
     }

@@ -8,7 +8,7 @@ mod source;
 
 use std::collections::HashMap;
 use std::io::{Cursor, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use image::{ImageFormat, RgbImage};
@@ -87,23 +87,19 @@ impl MiniImageNet {
             });
             let list = photos?;
             if counts[place] == 0 {
-                return Err(Error::input(
-                    format!("`{}`: expected photos of {} classes, found none", list.display(), role(part)),
-                    "check that the list or pickle is the one of this part and complete",
-                ));
+                return Err(empty_part(part, &list));
             }
             if counts[place] != expected {
                 let found = counted(counts[place], "class");
-                let role = role(part);
-                monitor.warning(&format!("{role}: {found}, but mini-ImageNet has {expected}"));
+                monitor.warning(&format!("{}: {found}, but mini-ImageNet has {expected}", role(part)));
             }
         }
         writer.finish()?;
         progress.finish();
         let [base_classes, validation_classes, novel_classes] = counts;
-        let written = PhotoSetSize { n_photos, base_classes, validation_classes, novel_classes };
+        let size = PhotoSetSize { n_photos, base_classes, validation_classes, novel_classes };
         if self.json {
-            return output::json(out, "mini-imagenet", &written);
+            return output::json(out, "mini-imagenet", &size);
         }
         monitor.note(&format!(
             "{} of {base_classes} base, {validation_classes} validation and {novel_classes} novel classes written to `{}`",
@@ -112,6 +108,13 @@ impl MiniImageNet {
         ));
         Ok(())
     }
+}
+
+fn empty_part(part: MiniPart, list: &Path) -> Error {
+    Error::input(
+        format!("`{}`: expected photos of {} classes, found none", list.display(), role(part)),
+        "check that the list or pickle is the one of this part and complete",
+    )
 }
 
 /// Passes the photos of a part to `each`, one class at a time; returns the file that listed them.

@@ -145,24 +145,7 @@ impl Paper {
         let release = Release::new(&self.features, &self.splits, self.dataset, self.backbone);
         let part = release.open(Phase::Test)?;
         if self.dry_run {
-            let cells = self.shots.len() * usize::from(self.episodes);
-            monitor.note(&format!("the estimate is for one cell; each of the {cells} cells (shots × episodes) trains again on the same graphs"));
-            let method = Method::gcn();
-            let pool_sizes = part.pool_sizes();
-            let work = Work {
-                method: &method,
-                dim: part.dim(),
-                rows_held: pool_sizes.clone(),
-                n_clean: self.shots.iter().sum::<usize>() * usize::from(self.episodes) * pool_sizes.len(),
-                pool_sizes,
-                bytes_in_memory: part.bytes_in_memory(),
-            };
-            let estimate = work.estimate()?;
-            return if self.json {
-                output::json(out, "paper", &estimate)
-            } else {
-                output::lines(out, [estimate.to_string()])
-            };
+            return self.print_estimate(&part, monitor, out);
         }
         let files: Vec<PathBuf> =
             release.files(Phase::Test).into_iter().chain(release.split_files()).collect();
@@ -207,6 +190,29 @@ impl Paper {
             self.add_systems(&release, &part, &mut run, &mut report, monitor)?;
         }
         if self.json { output::json(out, "paper", &report) } else { output::lines(out, report.lines()) }
+    }
+
+    /// The memory and time of one cell.
+    fn print_estimate(&self, part: &Part, monitor: &dyn Monitor, out: &mut dyn Write) -> Result<()> {
+        let cells = self.shots.len() * usize::from(self.episodes);
+        monitor.note(&format!(
+            "the estimate is for one cell; each of the {cells} cells (shots × episodes) trains again on the same graphs"
+        ));
+        let method = Method::gcn();
+        let pool_sizes = part.pool_sizes();
+        let work = Work {
+            method: &method,
+            dim: part.dim(),
+            rows_held: pool_sizes.clone(),
+            n_clean: self.shots.iter().sum::<usize>() * usize::from(self.episodes) * pool_sizes.len(),
+            pool_sizes,
+            bytes_in_memory: part.bytes_in_memory(),
+        };
+        let estimate = work.estimate()?;
+        if self.json {
+            return output::json(out, "paper", &estimate);
+        }
+        output::lines(out, [estimate.to_string()])
     }
 
     /// Chooses settings on the validation classes, by top-5 accuracy averaged over episodes.

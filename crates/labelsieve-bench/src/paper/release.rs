@@ -130,8 +130,8 @@ impl Release {
         let noisy = noisy?;
         let journal_name = match phase {
             Phase::Test => phase.name().to_owned(),
-            // The stamp is part of the name, not of the resume key: candidates of validation classes may arrive later or change, and the work
-            // on the test classes must survive that.
+            // The stamp is part of the name, not of the resume key: candidates of validation classes may arrive later
+            // or change, and the work on the test classes must survive that.
             Phase::Val => format!("{} ({})", phase.name(), resume::stamp(&noisy.path)?),
         };
         let (novel, base, episodes) = match self.dataset {

@@ -84,7 +84,7 @@ pub struct CandidateSource {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CleanRule {
-    /// Only the first so many training photos of a class, in file order; by default all of them.
+    /// Number of training photos of a class to draw from, the first in file order; by default all of them.
     #[serde(default)]
     pub first: Option<usize>,
 }

@@ -87,8 +87,8 @@ impl Relevance {
         self.wants(stem) || self.sets.iter().any(|asked| is_of(asked, stem))
     }
 
-    /// Rejects unknown and ambiguous names before reading any set. Configurations name their sets, so their names must differ from each other
-    /// and from the built-in sets.
+    /// Rejects unknown and ambiguous names before reading any set. Configurations name their sets, so their names must differ
+    /// from each other and from the built-in sets.
     pub(super) fn check_names(&self) -> Result<()> {
         let stems = self.stems();
         for (i, name) in stems.iter().enumerate() {

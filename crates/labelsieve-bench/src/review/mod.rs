@@ -20,7 +20,7 @@ use labelsieve_numerics::random::Stream;
 use serde::Serialize;
 use serde_json::json;
 
-use self::reviewer::{ReviewScore, Session};
+use self::reviewer::{PairCounts, ReviewScore, Session};
 use crate::photos::prepare::data_folder;
 use crate::sets::{KnownSet, icons, photos};
 use crate::{COMMON, output};
@@ -124,14 +124,14 @@ impl Review {
         let progress = monitor.progress(n_cells as u64, "reviews");
         // By shots, order, step and draw.
         let mut reached = vec![vec![vec![Vec::new(); steps.len()]; orders.len()]; self.shots.len()];
-        let mut pairs = SIMILARITIES.map(|similarity| (similarity, 0, 0));
+        let mut pairs = SIMILARITIES.map(|_| PairCounts::default());
         for draw in 0..self.draws {
             let stream = Stream::new(self.seed).branch(draw as u64);
             let session = Session::new(opened.engine(), &self.method, &set, max_shots, stream)?;
-            for (similarity, n, same) in &mut pairs {
-                let counts = session.pairs(*similarity as f32);
-                *n += counts.pairs;
-                *same += counts.same_truth;
+            for (similarity, sum) in SIMILARITIES.into_iter().zip(&mut pairs) {
+                let counts = session.pairs(similarity as f32);
+                sum.pairs += counts.pairs;
+                sum.same_truth += counts.same_truth;
             }
             for (shots, reached) in self.shots.iter().zip(&mut reached) {
                 let found = session.review(*shots, &orders, &steps, &progress)?;
@@ -148,11 +148,11 @@ impl Review {
                 rows.extend(steps.iter().zip(reached).map(row));
             }
         }
-        let pairs = pairs.map(|(similarity, n_pairs, n_same)| Pairs {
-            similarity,
-            n_pairs,
-            same_truth: (n_pairs > 0).then(|| n_same as f64 / n_pairs as f64),
-        });
+        let pairs: Vec<Pairs> = SIMILARITIES
+            .into_iter()
+            .zip(&pairs)
+            .map(|(similarity, counts)| Pairs::new(similarity, counts))
+            .collect();
         if self.json {
             let found = json!({
                 "set": set.name, "method": self.method.name(), "draws": self.draws, "seed": self.seed,
@@ -187,6 +187,13 @@ impl Review {
                 broadest.context("the configuration has no candidates")
             }
         }
+    }
+}
+
+impl Pairs {
+    fn new(similarity: f64, counts: &PairCounts) -> Pairs {
+        let same_truth = (counts.pairs > 0).then(|| counts.same_truth as f64 / counts.pairs as f64);
+        Pairs { similarity, n_pairs: counts.pairs, same_truth }
     }
 }
 

@@ -41,6 +41,7 @@ pub struct ReviewScore {
 }
 
 /// Numbers of pairs of similar candidates.
+#[derive(Clone, Copy, Default)]
 pub struct PairCounts {
     pub pairs: usize,
     /// Pairs of which both are relevant, or neither.
@@ -183,7 +184,7 @@ impl<'a> Session<'a> {
 
     /// Counts pairs of candidates of one class with at least this similarity.
     pub fn pairs(&self, min_similarity: f32) -> PairCounts {
-        let mut counts = PairCounts { pairs: 0, same_truth: 0 };
+        let mut counts = PairCounts::default();
         for class in &self.classes {
             for row in 0..class.relevant.len() {
                 let (others, similarities) = class.graph.neighbours().of(row);

@@ -31,7 +31,7 @@ pub use fusion::{FUSION_WEIGHTS, Fusion, fuse};
 ///
 /// Decisions: neighbours are exact, by cosine; edges weigh 1, as in the published code; clean examples are not reset
 /// after a step, nor are test examples part of the graph. Rows keep their
-/// `keep` largest labels, i.e. all of them with at most so many classes.
+/// `keep` largest labels, i.e. all labels if there are at most `keep` classes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Diffusion {

@@ -57,8 +57,8 @@ pub struct EpisodicSizes {
 /// score          s cos(h, g_c)
 /// ```
 ///
-/// Prototypical networks consist of φ, p_c and the score; the hallucinator by itself of G, p_c with φ = x, and the score; prototype matching
-/// networks of all parts. All parts are trained jointly, on the cross entropy of the queries of episodes.
+/// Prototypical networks consist of φ, p_c and the score; the hallucinator by itself of G, p_c with φ = x, and the score; prototype
+/// matching networks of all parts. All parts are trained jointly, on the cross entropy of the queries of episodes.
 ///
 /// Decisions where the papers leave details open or assume other features:
 /// - Wang et al. start the layers of the hallucinator as identity matrices, so that it begins by copying; this assumes

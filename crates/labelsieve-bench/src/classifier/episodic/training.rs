@@ -94,7 +94,8 @@ impl EpisodicTraining {
         check(self.decay >= 0.0 && self.decay.is_finite(), "decay", "a non-negative number", self.decay)
     }
 
-    /// Learns from the examples of each base class. `on_step` receives the number of each step, from 1, and its loss; `watch` can stop the training.
+    /// Learns from the examples of each base class. `on_step` receives the number of each step, from 1, and its loss; `watch` can
+    /// stop the training.
     pub fn train(
         &self,
         kind: EpisodicKind,

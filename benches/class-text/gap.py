@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a text is worth as a clean example, on made-up features of photos and texts with a gap between them like CLIP's.
+"""The value of a text as a clean example, on generated features with a gap between photos and texts like CLIP's.
 
     pip install .            # labelsieve
     python benches/class-text/gap.py

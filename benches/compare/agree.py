@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Spearman's rank correlation of two relevance files: do both sides find the same rows relevant?
+"""Spearman's rank correlation of two relevance files: whether both sides find the same rows relevant.
 
     python agree.py THEIRS.npy OURS.npy
     python agree.py THEIRS.parquet OURS.parquet
 
-An .npy may hold the noisy rows alone or all rows with the clean ones first; the common tail is compared. Of Parquet
-files the candidates are joined by id and class, and the median over the classes is given.
+An .npy may hold the noisy rows alone or all rows with the clean ones first; the common tail is compared. In Parquet
+files candidates are joined by id and class, and the result is the median over the classes.
 Prints {"spearman": ..., "mean_difference": ..., "rows": ...}.
 """
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Many classes as files, for the comparisons from file to file.
+"""Generates files with many classes, for the end-to-end comparisons.
 
     python classes.py --classes 300 -o FOLDER            # long-tailed, Parquet
-    python classes.py --million 1000000 -o FOLDER        # one class of so many candidates, .npy
+    python classes.py --million 1000000 -o FOLDER        # one class of this many candidates, .npy
 
 Rows are generated like real features (generate.py, Measured), one cluster per class; three in ten candidates of a class
 are of its own cluster, the others of any. Parquet:
 
     clean.parquet       id, class, embedding: 5 of each class
-    pool.parquet       id, embedding: all candidates, shuffled
+    pool.parquet        id, embedding: all candidates, shuffled
     candidates.parquet  id, class, matched_name, field: as `labelsieve match` writes them
 
 With --million: clean.npy and pool.npy (f32), and clean.txt and pool.txt with the class of each row.

@@ -94,7 +94,7 @@ def interpolate(values: list[float], at: list[int], dim: int) -> np.ndarray:
 
 
 def constants_of(name: str) -> dict:
-    """What spectrum.py measured on a photo set."""
+    """The statistics of a photo set, measured by spectrum.py."""
     return json.loads((HERE / "spectra.json").read_text())[name]
 
 

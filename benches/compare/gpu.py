@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The peer on a GPU: exact search for 50 neighbours, by every library that the machine has.
+"""The comparison on a GPU: exact search for 50 neighbours, by every installed library.
 
     python gpu.py                                # N = 30k 100k 300k 620k, 512 columns
     python gpu.py --sizes 30k --seconds 20
@@ -7,8 +7,8 @@
 Rows are generated like real features (generate.py) on the host and copied to the GPU before the clock starts; indices
 and similarities stay there. Libraries: cuVS and cuML (brute force), faiss (GpuIndexFlatIP), whichever can be imported,
 and PyTorch (products in blocks, then topk) in f32, TF32 and f16. Each is warmed up and run until three runs or its share
-of `--seconds` are over; the fastest counts. `recall` is against f32 products in PyTorch for 64 rows. What fails says why
-and the others go on.
+of `--seconds` are over; the fastest counts. `recall` is against f32 products in PyTorch for 64 rows. A library that fails is reported, and
+the others continue.
 """
 
 import argparse
@@ -92,7 +92,7 @@ def timed(search, rows: torch.Tensor, seconds: float) -> dict:
 
 
 def ceilings() -> dict:
-    """What the GPU does at best: products of the search's shape, and copying."""
+    """The peak speed of the GPU: products of the search's shape, and copying."""
     rates = {}
     for name, dtype, tf32 in (("f32", torch.float32, False), ("TF32", torch.float32, True), ("f16", torch.float16, False)):
         torch.backends.cuda.matmul.allow_tf32 = tf32

@@ -1,4 +1,4 @@
-"""What the comparisons share: the two programs, how they are run and measured, and the tables.
+"""Shared code of the comparisons: running and measuring the two programs, and the tables.
 
 Only the standard library is imported here: the kernel counts a launcher's memory from before the exec, so no measured
 peak can lie below its own (`floor_mib`, about 15 MiB).
@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 MIB = 1024.0  # ru_maxrss and /proc count KiB
 
-# Which instructions each side may use. Ours has one variable. Of theirs, MKL makes PyTorch's products and ATen its other
+# The instructions that each side may use. Ours has one variable. Of theirs, MKL makes PyTorch's products and ATen its other
 # loops; faiss multiplies with the OpenBLAS 0.3.15 of its wheel, which knows no processor younger than itself and falls
 # back to SSE there (`OPENBLAS_VERBOSE=2` says `Prescott`), so it is told at every level. The variables of MKL and OpenBLAS
 # change how long a product takes; for those of ATen and faiss only the level that the library reports was seen to
@@ -33,7 +33,7 @@ LEVELS = {
     "native": {},
 }
 
-# The photo sets, the network of each, and the column that says what a photo shows.
+# The photo sets, the network of each, and the column of the classes.
 SETS = {
     "tiny": ("tiny-lowshot.parquet", "tiny-resnet10.safetensors", "wnid"),
     "fashion": ("fashion.parquet", "fashion-resnet10.safetensors", "article_type"),
@@ -138,7 +138,7 @@ def real_features(name: str, folder: Path, ours: str) -> Path | None:
 
 
 def environment(threads: int, level: str) -> dict[str, str]:
-    """What both sides are told: how many threads, and which instructions."""
+    """The environment of both sides: threads and instructions."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
     return os.environ | {name: str(threads) for name in names} | LEVELS[level]
 
@@ -186,7 +186,7 @@ def measured(command: list, environment: dict[str, str], parse: bool = True) -> 
 
 
 class MemoryGroup:
-    """A control group whose processes, and the pages of files that they read and write, have so many bytes of memory.
+    """A control group whose processes, and the pages of files that they read and write, are limited to this many bytes of memory.
     Only root of Linux can make one; elsewhere nothing is limited."""
 
     def __init__(self, limit: int):
@@ -222,7 +222,7 @@ class MemoryGroup:
 
 
 def watch_anonymous(pid: int, most: list[float], ended: threading.Event) -> None:
-    """Keeps the largest RssAnon of a process; Linux alone tells."""
+    """Records the peak RssAnon of a process (Linux only)."""
     while not ended.wait(0.02):
         try:
             status = Path(f"/proc/{pid}/status").read_text()
@@ -234,7 +234,7 @@ def watch_anonymous(pid: int, most: list[float], ended: threading.Event) -> None
 
 
 def peak(level: str, threads: int) -> dict | None:
-    """What this machine's cores and memory can do at best, by peak.c; nothing without a C compiler."""
+    """The peak speed of this machine's cores and memory, by peak.c; empty without a C compiler."""
     flags = {"avx512": ["-mavx512f", "-mavx512bw", "-mfma"], "avx2": ["-mavx2", "-mfma"],
              "native": ["-march=native"]}.get(level, [])
     compiler = shutil.which("cc")
@@ -248,7 +248,7 @@ def peak(level: str, threads: int) -> dict | None:
 
 
 def processor() -> str:
-    """The processor's name, where the system tells."""
+    """The processor's name, if known."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-/* The most that some threads can do: f32 multiply-adds, products of 16-bit integers, and reading memory.
+/* The peak speed of some threads: f32 multiply-adds, products of 16-bit integers, and reading memory.
  *
  *     cc -O3 -mavx2 -mfma -pthread peak.c -o peak && ./peak 2
  *
@@ -44,7 +44,7 @@ typedef int32x4_t Ints;
 #define MADD(a, b, c) vmlal_s16(a, vget_low_s16(vreinterpretq_s16_s32(b)), vget_low_s16(vreinterpretq_s16_s32(c)))
 #endif
 
-/* Time on a core: what other programs take does not count. */
+/* CPU time, which excludes other programs. */
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

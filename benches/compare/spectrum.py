@@ -14,7 +14,7 @@ clusters, 10 iterations, faiss). Kept per set:
     tightness         factor on `within`'s deviations: real clusters are not Gaussian and have closer neighbours.
                       Chosen among five values for the table to agree best
 
-The table says how alike real and generated rows are, at the number of rows of the set: which share of all pairs could
+The table compares real and generated rows, at the number of rows of the set: which share of all pairs could
 still be among the 50 nearest by the bound x1.y1 + |x2||y2|, the first p principal directions being exact (400 random
 rows, exact thresholds), and how similar the 1st and the 50th neighbour are (5th, 50th and 95th percentile).
 """

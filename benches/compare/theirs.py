@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cleans one class the way people do it today: faiss, scipy, PyTorch.
+"""Scores one class with common libraries: faiss, scipy, PyTorch.
 
     python theirs.py class.npz --threads 2 --out R.npy
     python theirs.py class.npz --threads 2 --grid --grid-cells 5
@@ -13,9 +13,9 @@ Phases, each timed on its own:
 Prints one JSON object on stdout. Reading the file, the imports and one warm-up on a tiny problem are
 not timed. `--out` gets the relevances of the noisy rows, f32, averaged over the repeats (repeat i runs
 with seed + i); times are those of the fastest repeat. `peak_mib` is the peak of the whole process,
-`import_mib` the part of it that was there before the data were read.
+`import_mib` the part of it before the data were read.
 
-The grid does everything again for each of 5 shots x 5 episodes, as the published code does. Episode e
+The grid repeats the whole computation for each of 5 shots x 5 episodes, as the published code does. Episode e
 with k clean rows takes rows (4 e + i) mod 20, i < k, of `clean20`.
 """
 
@@ -178,7 +178,7 @@ def clean_one_class(rows: np.ndarray, n_clean: int, lam: float, seed: int, layou
 
 
 def warm_up(layout: str) -> None:
-    """Starts the thread pools and loads the kernels, so that nobody is billed for them."""
+    """Starts the thread pools and loads the kernels, so that no measurement includes them."""
     rows = np.random.default_rng(0).standard_normal((256, 64), dtype=np.float32)
     faiss.normalize_L2(rows)
     clean_one_class(rows, 1, 0.01, 0, layout)
@@ -198,7 +198,7 @@ def run_class(args: argparse.Namespace, data: dict) -> tuple[dict, np.ndarray]:
 
 
 def run_grid(args: argparse.Namespace, data: dict) -> tuple[dict, np.ndarray]:
-    """Everything again for each shot and episode; or for some of the cells, scaled up."""
+    """The whole computation for each shot and episode, or for some of the cells, scaled up."""
     cells = [(shot, episode) for shot in LAMBDA_OF_SHOT for episode in range(N_EPISODES)]
     n_timed = min(args.grid_cells or len(cells), len(cells))
     # Spread over shots and episodes: one of each when five are timed.

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The prototype rows of `labelsieve-bench photos`, once more and independently, on the same features and episodes.
+"""An independent computation of the prototype rows of `labelsieve-bench photos`, on the same features and episodes.
 
     labelsieve-bench photos configs/tiny.toml --data DIR -o RUN
     python3 benches/photos/reference.py configs/tiny.toml --data DIR --features F.parquet --run RUN
 
 Reads the clean draws (`episodes.json`), the candidates (`candidates-*.parquet`) and the settings (`results.json`)
-of a run, computes each row with numpy, scipy and PyTorch in the plainest way that follows the paper, and prints both
+of a run, computes each row with numpy, scipy and PyTorch in the plainest form of the paper's equations, and prints both
 with their difference. Rows without randomness must agree to the last digit shown; gcn and mlp start from other random
 numbers and agree to sampling error. --seeds averages these two over several seeds and shows their standard deviation;
-with --wheel it is labelsieve's Python package that scores them, so that both can be compared seed by seed.
+with --wheel labelsieve's Python package scores them, so that both can be compared seed by seed.
 """
 
 import argparse

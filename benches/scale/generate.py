@@ -5,7 +5,7 @@ Writes, the same bytes for the same arguments:
 
     captions.tsv      id and caption, a tab between them; one in ten mentions a class
     classes.csv       the classes, each with one name of two words
-    pool.parquet     features (f16) of the captions that mention a class, in the order of the captions
+    pool.parquet      features (f16) of the captions that mention a class, in the order of the captions
     clean.parquet     five clean examples of each class
 
 The first class has a tenth of all candidates, the others follow a power law down to a handful. Three in five candidates

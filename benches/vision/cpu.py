@@ -2,8 +2,8 @@
 
     python cpu.py OURS THREADS ROUNDS JPEG...
 
-OURS is the example `throughput`. Every round measures us, PyTorch and compiled PyTorch one right after the other, so that whatever else the
-machine does meets all of them; the table has the median of the rounds, and of their ratios. Every thread is kept on a core of its own: left to
+OURS is the example `throughput`. Every round measures us, PyTorch and compiled PyTorch one right after the other, so that other load on
+the machine affects all of them; the table has the median of the rounds, and of their ratios. Every thread is kept on a core of its own: left to
 itself, Linux may keep both on one for seconds when other programs are busy.
 """
 import concurrent.futures

@@ -1,4 +1,4 @@
-//! `labelsieve-bench class`: where the time of one class goes.
+//! `labelsieve-bench class`: the time of each stage for one class.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -79,13 +79,14 @@ impl Class {
         Files::default().reads([&self.file]).writes(&self.out).check()?;
         let mut npz = Npz::open(&self.file)?;
         let clean = read(&mut npz, "clean")?;
-        let (z, d) = (Matrix::from_array(npz.array("noisy")?)?.rows(), clean.dim());
+        let z = Matrix::from_array(npz.array("noisy")?)?.rows();
+        let d = clean.dim();
         let n = clean.len() + z;
 
         let mut best: Option<Seconds> = None;
         let mut mean = vec![0f32; z];
         for run in 0..self.repeats {
-            let noisy = read(&mut npz, "noisy")?; // read anew, so that no second copy counts as our memory
+            let noisy = read(&mut npz, "noisy")?; // read again rather than cloned: a second copy would count in the peak memory
             let (seconds, relevance) = time_once(&clean, noisy, self.seed.wrapping_add(u64::from(run)))?;
             mean.iter_mut().zip(&relevance).for_each(|(m, r)| *m += r / self.repeats as f32);
             if best.is_none_or(|best| seconds.total < best.total) {
@@ -93,9 +94,10 @@ impl Class {
             }
         }
         let seconds = best.context("no run")?;
-        let grid_seconds = match self.grid {
-            true => Some(time_grid(&read(&mut npz, "clean20")?, read(&mut npz, "noisy")?, self.seed)?),
-            false => None,
+        let grid_seconds = if self.grid {
+            Some(time_grid(&read(&mut npz, "clean20")?, read(&mut npz, "noisy")?, self.seed)?)
+        } else {
+            None
         };
         if let Some(path) = &self.out {
             let mut file = AtomicFile::create(path)?;
@@ -115,11 +117,11 @@ impl Class {
             peak_mib: peak_mib(),
             relevance_mean: mean.iter().map(|&r| f64::from(r)).sum::<f64>() / mean.len().max(1) as f64,
         };
-        if self.json { output::json(out, "bench class", &report) } else { output::lines(out, report.lines()) }
+        if self.json { output::json(out, "class", &report) } else { output::lines(out, report.lines()) }
     }
 }
 
-/// One class from features to relevance. The graph phase is timed by itself first, so that training is what is left.
+/// One class from features to relevance. The graph phase is timed separately first, so that the rest is training.
 fn time_once(clean: &Features, noisy: Features, seed: u64) -> Result<(Seconds, Vec<f32>)> {
     let start = Instant::now();
     let pool = NoisyPool::with_graph(noisy);
@@ -139,7 +141,7 @@ fn time_once(clean: &Features, noisy: Features, seed: u64) -> Result<(Seconds, V
     Ok((seconds, relevance.noisy().to_vec()))
 }
 
-/// All shots and episodes of a class over one noisy graph, handed to the engine together, as `labelsieve-bench paper` does.
+/// All shots and episodes of a class over one noisy graph, passed to the engine together, as `labelsieve-bench paper` does.
 fn time_grid(clean_20: &Features, noisy: Features, seed: u64) -> Result<f64> {
     let cells = SHOTS.iter().flat_map(|&k| (0..EPISODES).map(move |episode| (k, episode)));
     let clean: Vec<Features> = cells
@@ -162,7 +164,7 @@ fn read(npz: &mut Npz, name: &str) -> Result<Features> {
     Ok(Features::new(data, matrix.cols())?)
 }
 
-/// The most memory this process has held, where the system tells (Linux).
+/// The peak resident memory of this process; known on Linux only.
 fn peak_mib() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -171,18 +173,18 @@ fn peak_mib() -> Option<f64> {
 
 impl Report {
     fn lines(&self) -> Vec<String> {
-        let s = &self.seconds;
+        let times = &self.seconds;
         let share =
             |name: &str, seconds: f64, speed: String| vec![name.to_owned(), table::seconds(seconds), speed];
         let mut rows = vec![
-            share("search", s.search, format!("{:.0} GFLOP/s", self.search_gflops)),
-            share("graph", s.graph, String::new()),
+            share("search", times.search, format!("{:.0} GFLOP/s", self.search_gflops)),
+            share("graph", times.graph, String::new()),
             share(
                 "training",
-                s.train,
+                times.train,
                 format!("{:.0} GFLOP/s, {:.0} GB/s", self.train_gflops, self.train_gigabytes_per_second),
             ),
-            share("total", s.total, String::new()),
+            share("total", times.total, String::new()),
         ];
         rows.extend(self.grid_seconds.map(|grid| share("5 shots × 5 episodes", grid, String::new())));
         let title = format!("{} × {}, {} threads", self.rows, self.columns, self.threads);

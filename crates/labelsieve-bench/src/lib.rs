@@ -1,9 +1,17 @@
-//! `labelsieve-bench`: the paper's tables from its released features, the same on photos, every method on generated pools,
-//! every method on sets whose truth is known, where the time of one class goes, and what a person's decisions are worth; and the
-//! systems that the paper compares with, which the product does without.
+//! `labelsieve-bench`: the paper's tables and figures, further benchmarks, and the systems that the paper compares with, which are not
+//! part of the product.
 //!
-//! `protocol/` is what the benchmarks with shots and episodes share, `sets/` what those on sets of known truth do; the others
-//! have a file each. `commands/` are those that train such a system and use it.
+//! # Benchmarks
+//! - `paper/`: the paper's tables from its released features; `photos/`: its tables and figures on photos, including the protocol of
+//!   mini-ImageNet, which `mini_imagenet/` converts to a photo set. Both share `protocol/`: shots, episodes, tuning, journal and tables.
+//! - `relevance/`: all relevance methods on sets with ground truth; `review/`: a simulated reviewer. Both read the sets of `sets/`.
+//! - `sanity`: all methods on generated pools; `class`: the time of each stage for one class.
+//!
+//! # Compared systems
+//! `classifier/` implements them in memory, `files/` loads and saves them, `jobs/` trains them from files to files, `commands/` parses the
+//! arguments. `systems/` measures them as rows of the `paper` and `photos` tables.
+//!
+//! `output` prints results: tables, or JSON.
 
 mod class;
 pub mod classifier;
@@ -42,10 +50,10 @@ use sanity::Sanity;
 pub use paper::legacy_numpy::LegacyNumpyRandom;
 pub use paper::splits::{CategorySplits, EpisodeSplits, read_class_ids};
 
-/// The heading of options that every command has, as in the other commands.
+/// The heading of the common options in the help, as in `labelsieve`.
 const COMMON: &str = "Common options";
 
-/// Runs the command that `arguments` spell, the program's name first, and returns the exit code.
+/// Runs a command line, whose first argument is the program's name, and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     front_end::run::<Command>(arguments.into_iter().collect())
 }
@@ -62,15 +70,15 @@ enum Command {
     Class(Class),
     /// Run every method on generated pools with ground truth
     Sanity(Sanity),
-    /// Compare the methods on sets whose truth is known
+    /// Compare the relevance methods on sets with ground truth
     Relevance(Relevance),
-    /// Let a simulated reviewer decide, in every order of looking
+    /// Compare the orders in which a simulated reviewer decides about candidates
     Review(Review),
-    /// Train a backbone by episodes of a few base classes, each the mean of a few examples
+    /// Train a backbone as a prototypical network, on episodes of a few base classes
     Pretrain(Box<Pretrain>),
     /// Train a generator of class weights from few examples and similar base classes
     TrainAttention(TrainAttention),
-    /// Train a hallucinator of examples or a matching network on episodes of base classes
+    /// Train a hallucinator or a matching network on episodes of base classes
     TrainEpisodes(TrainEpisodes),
     /// Train a classifier that the paper compares with
     Train(Box<Train>),
@@ -94,13 +102,13 @@ impl Commands for Command {
             Command::Train(command) => command.check_options(given),
             Command::Predict(command) => command.check_options(given),
             Command::Evaluate(command) => command.check_options(given),
-            // All options of the benchmarks count, or they refuse them themselves.
+            // Benchmarks use all their options, or check them when they run.
             _ => Ok(()),
         }
     }
 
-    /// Benchmarks write their result to stdout: tables for people, or JSON if that was asked for. A reader who has gone ends
-    /// nothing, since files may still be to be written.
+    /// Benchmarks print their results to stdout, as tables or JSON. A closed pipe does not stop them, since they may still have files to
+    /// write.
     fn run(&self, printer: &Printer) -> Result<()> {
         let mut out = printer.lines();
         match self {

@@ -1,11 +1,11 @@
-//! The result of a benchmark, for whoever reads it.
+//! Printing of results: tables as lines of text, or one JSON object.
 
 use std::io::{ErrorKind, Write};
 
 use labelsieve_files::work::{Error, Result, json_answer};
 use serde::Serialize;
 
-/// Writes lines. When their reader has gone, the work continues anyway: files may still be to be written.
+/// Writes lines. A closed pipe is not an error: the run may still have files to write.
 pub fn lines<S: AsRef<str>>(out: &mut dyn Write, lines: impl IntoIterator<Item = S>) -> Result<()> {
     let written = lines.into_iter().try_for_each(|line| writeln!(out, "{}", line.as_ref()));
     match written.and_then(|()| out.flush()) {
@@ -14,9 +14,14 @@ pub fn lines<S: AsRef<str>>(out: &mut dyn Write, lines: impl IntoIterator<Item =
     }
 }
 
-/// Writes the result of `labelsieve COMMAND` as JSON.
+/// The full name of a command, as its JSON results and journals spell it: some commands share their name with one of `labelsieve`.
+pub fn full_name(command: &str) -> String {
+    format!("labelsieve-bench {command}")
+}
+
+/// Writes the result of a command of this program as JSON.
 pub fn json(out: &mut dyn Write, command: &str, result: &impl Serialize) -> Result<()> {
-    lines(out, [json_answer(command, result)?])
+    lines(out, [json_answer(&full_name(command), result)?])
 }
 
 #[cfg(test)]
@@ -36,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_has_gone_ends_nothing_but_a_full_disk_does() {
+    fn a_closed_pipe_is_ignored_and_a_full_disk_is_an_error() {
         lines(&mut Failing(ErrorKind::BrokenPipe), ["a", "b"]).unwrap();
         assert!(matches!(lines(&mut Failing(ErrorKind::StorageFull), ["a"]), Err(Error::Stdout(_))));
     }

@@ -1,4 +1,4 @@
-//! `labelsieve-bench sanity`: every method on generated pools whose truth is known.
+//! `labelsieve-bench sanity`: every method on generated pools with ground truth.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -77,7 +77,7 @@ impl Sanity {
         }
         progress.finish();
         if self.json {
-            return output::json(out, "bench sanity", &json!({ "rows": rows }));
+            return output::json(out, "sanity", &json!({ "rows": rows }));
         }
         monitor.note("ROC-AUC of relevance over 20 generated classes, mean ± 95 % interval");
         output::lines(out, lines(&rows, &methods))
@@ -85,7 +85,9 @@ impl Sanity {
 
     fn measure(&self, recipe: &Recipe, methods: &[Method]) -> Result<BTreeMap<&'static str, Interval>> {
         let task = recipe.generate(self.seed);
-        let (mut clean, mut pools, mut truths) = (Vec::new(), Vec::new(), Vec::new());
+        let mut clean = Vec::new();
+        let mut pools = Vec::new();
+        let mut truths = Vec::new();
         for class in task.classes {
             clean.push(class.clean);
             pools.push(NoisyPool::with_graph(class.noisy));

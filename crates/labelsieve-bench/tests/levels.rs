@@ -1,4 +1,4 @@
-//! Every level of the machine in one process: how far what attention learns may differ.
+//! Attention trained at every instruction level of the machine: how far the results may differ.
 
 #[path = "../../labelsieve/tests/every_level/mod.rs"]
 mod every_level;

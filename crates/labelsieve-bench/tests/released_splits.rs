@@ -1,4 +1,4 @@
-//! The split files of the paper's release, where they are at hand: in `$LABELSIEVE_DATA` or `../shared/data`.
+//! The split files of the paper's release, if available: in `$LABELSIEVE_DATA` or `../shared/data`.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,8 @@ fn the_novel_classes_of_places_are_read_for_both_phases() {
     let Some(folder) = splits_folder() else { return };
     let of =
         |phase| read_class_ids(folder.join(format!("places365_novel_classes_{phase}_phase.npy"))).unwrap();
-    let (validation, test) = (of("val"), of("test"));
+    let validation = of("val");
+    let test = of("test");
     assert_eq!((validation.len(), test.len()), (182, 183));
     assert!(validation.iter().all(|class| !test.contains(class)));
 }

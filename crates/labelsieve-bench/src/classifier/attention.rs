@@ -1,4 +1,4 @@
-//! Class weights from a mean of examples and from what base classes they resemble: "class prototypes with attention".
+//! Class weights from the mean of examples and from similar base classes: "class prototypes with attention".
 
 use labelsieve::classifier::{WeightMatrix, WeightedClass, length, prototype, softmax};
 use labelsieve::{Error, Features, Result, check};
@@ -23,7 +23,7 @@ pub struct Attention {
     base: WeightMatrix,
 }
 
-/// What the generator learns. Its gradients have the same shape.
+/// The learned parameters of the generator; gradients have the same shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttentionParameters {
     /// φ_q, d×d: row o makes number o of the query.
@@ -32,17 +32,18 @@ pub struct AttentionParameters {
     pub keys: Vec<f32>,
     /// φ_avg, d factors of the mean.
     pub average: Vec<f32>,
-    /// φ_att, d factors of what attention brings.
+    /// φ_att, d factors of the attended base weights.
     pub attended: Vec<f32>,
-    /// γ, which sharpens the attention.
+    /// γ, the factor of the cosines in the softmax.
     pub gamma: f32,
 }
 
 impl AttentionParameters {
-    /// Where training starts: φ_q near the identity, keys from N(0, 2/d), φ_avg and φ_att at 1, γ at 10.
+    /// The parameters at the start of training: φ_q near the identity, keys from N(0, 2/d), φ_avg and φ_att at 1, γ at 10.
     pub fn initial(n_base: usize, dim: usize, seed: u64) -> AttentionParameters {
         const QUERY_NOISE: f32 = 0.001;
-        let (query, keys) = (Stream::new(seed).branch(0), Stream::new(seed).branch(1));
+        let query = Stream::new(seed).branch(0);
+        let keys = Stream::new(seed).branch(1);
         let deviation = (2.0 / dim as f32).sqrt();
         let near_identity = |i: usize| {
             let identity = if i / dim == i % dim { 1.0 } else { 0.0 };
@@ -68,7 +69,7 @@ impl AttentionParameters {
         }
     }
 
-    /// Everything that is learned, one slice after the other.
+    /// All learned parameters, as slices.
     pub(super) fn slices_mut(&mut self) -> [&mut [f32]; 5] {
         let AttentionParameters { query, keys, average, attended, gamma } = self;
         [query, keys, average, attended, std::slice::from_mut(gamma)]
@@ -76,33 +77,30 @@ impl AttentionParameters {
 }
 
 impl Attention {
-    /// A generator over the weights of base classes; refuses shapes that disagree and numbers that are not finite.
+    /// A generator over the weights of base classes; rejects wrong shapes and non-finite numbers.
     pub fn new(parameters: AttentionParameters, base: WeightMatrix) -> Result<Attention> {
-        let (n_base, dim) = (base.weights().len(), base.weights().dim());
+        let n_base = base.weights().len();
+        let dim = base.weights().dim();
         check(n_base >= 2, "base classes", "at least 2", n_base)?;
         let AttentionParameters { query, keys, average, attended, gamma } = &parameters;
-        for (what, values, expected) in [
+        for (name, values, expected) in [
             ("query of the attention", query, dim * dim),
             ("keys of the attention", keys, n_base * dim),
             ("average factors of the attention", average, dim),
             ("attended factors of the attention", attended, dim),
         ] {
             if values.len() != expected {
-                return Err(Error::Length { what, expected, found: values.len() });
+                return Err(Error::Length { what: name, expected, found: values.len() });
             }
             if let Some(value) = values.iter().find(|value| !value.is_finite()) {
-                return Err(Error::Setting {
-                    name: what,
-                    expected: "finite numbers",
-                    found: value.to_string(),
-                });
+                return Err(Error::Setting { name, expected: "finite numbers", found: value.to_string() });
             }
         }
         check(gamma.is_finite(), "gamma of the attention", "a finite number", gamma)?;
         Ok(Attention { parameters, base })
     }
 
-    /// What was learned.
+    /// The learned parameters.
     pub fn parameters(&self) -> &AttentionParameters {
         &self.parameters
     }
@@ -124,7 +122,7 @@ impl Attention {
     }
 }
 
-/// The generator with its keys made ready, for as long as they do not change.
+/// The generator with normalised keys, valid while the parameters do not change.
 pub(super) struct Lookup<'a> {
     pub(super) parameters: &'a AttentionParameters,
     pub(super) base: &'a WeightMatrix,
@@ -133,7 +131,7 @@ pub(super) struct Lookup<'a> {
     pub(super) key_lengths: Vec<f32>,
 }
 
-/// How some examples divide their attention among base classes, with what a backward pass needs.
+/// The attention of some examples to base classes, with the intermediate results for the backward pass.
 pub(super) struct Shares {
     /// n×d queries of unit length, and their lengths before.
     pub(super) unit_queries: Vec<f32>,
@@ -150,9 +148,10 @@ impl<'a> Lookup<'a> {
         Lookup { parameters, base, unit_keys, key_lengths }
     }
 
-    /// softmax_b(γ cos(φ_q z_i, key_b)) for each row z_i; the `absent` base classes get nothing.
+    /// softmax_b(γ cos(φ_q z_i, key_b)) for each row z_i; the `absent` base classes get share 0.
     pub(super) fn shares(&self, rows: &[f32], absent: &[usize]) -> Shares {
-        let (n_base, dim) = (self.base.weights().len(), self.base.weights().dim());
+        let n_base = self.base.weights().len();
+        let dim = self.base.weights().dim();
         let mut queries = vec![0f32; rows.len()];
         product_with_transposed(rows, &self.parameters.query, &mut queries, dim);
         let (unit_queries, query_lengths) = unit_rows(&queries, dim, length);

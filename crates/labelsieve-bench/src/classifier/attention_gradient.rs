@@ -1,4 +1,4 @@
-//! The loss of an episode and its gradient, by hand: forwards from examples to class weights to logits, and back.
+//! The loss of an episode and its gradient, derived by hand: forwards from examples to class weights to logits, and back.
 
 use labelsieve::Features;
 use labelsieve::classifier::{length, log_softmax, softmax, through_normalisation};
@@ -7,7 +7,7 @@ use labelsieve_numerics::unit_rows;
 use rayon::prelude::*;
 
 use super::attention::{AttentionParameters, Lookup, Shares};
-use super::attention_training::{Episode, Posing};
+use super::attention_training::{Episode, PosingClass};
 
 /// The loss of an episode and the gradient of `share` times it.
 ///
@@ -23,7 +23,7 @@ pub(super) fn episode_gradient(
     share: f32,
 ) -> EpisodeGradient {
     let dim = lookup.base.weights().dim();
-    let generated = Generated::new(lookup, sets, episode);
+    let generated = GeneratedWeights::new(lookup, sets, episode);
     let (unit, lengths) = unit_rows(&generated.weights, dim, length);
     let (loss, mut gradient_of_weights) = query_gradient(lookup, sets, episode, &unit, share);
     let rows = gradient_of_weights.chunks_exact_mut(dim).zip(unit.chunks_exact(dim)).zip(&lengths);
@@ -31,17 +31,17 @@ pub(super) fn episode_gradient(
     generated.gradient(lookup, &gradient_of_weights, loss)
 }
 
-/// What an episode adds to the gradient of a step.
+/// The contribution of an episode to the gradient of a step.
 pub(super) struct EpisodeGradient {
     pub(super) loss: f64,
-    /// All but φ_q's, which is d×d and made once for all episodes: there it is empty.
+    /// The gradient except for φ_q, which is d×d and computed once for all episodes; here it is empty.
     pub(super) gradient: AttentionParameters,
     /// The episode's examples, and the gradient with respect to their queries, n×d each.
     rows: Vec<f32>,
     by_query: Vec<f32>,
 }
 
-/// Adds up the episodes of a step, in order. As q = φ_q z, the gradient of φ_q is Σ (gradient of q) zᵀ: one product for all.
+/// Sums the episodes of a step, in order. As q = φ_q z, the gradient of φ_q is Σ (gradient of q) zᵀ: one product for all.
 pub(super) fn sum_gradients(
     parameters: &AttentionParameters,
     parts: Vec<EpisodeGradient>,
@@ -49,7 +49,9 @@ pub(super) fn sum_gradients(
 ) -> (f64, AttentionParameters) {
     const BLOCK: usize = 64; // rows of φ_q per piece of work
     let mut sum = parameters.zeros_like();
-    let (mut loss, mut rows, mut by_query) = (0.0, Vec::new(), Vec::new());
+    let mut loss = 0.0;
+    let mut rows = Vec::new();
+    let mut by_query = Vec::new();
     for part in parts {
         loss += part.loss;
         add(&mut sum.keys, &part.gradient.keys);
@@ -60,7 +62,8 @@ pub(super) fn sum_gradients(
         by_query.extend(part.by_query);
     }
     sum.query.par_chunks_mut(BLOCK * dim).enumerate().for_each(|(block, out)| {
-        let (start, width) = (block * BLOCK, out.len() / dim);
+        let start = block * BLOCK;
+        let width = out.len() / dim;
         let columns: Vec<f32> =
             by_query.chunks_exact(dim).flat_map(|row| &row[start..start + width]).copied().collect();
         add_transposed_product(&columns, &rows, out, width, dim);
@@ -77,7 +80,9 @@ fn query_gradient(
     share: f32,
 ) -> (f64, Vec<f32>) {
     let base = lookup.base.weights();
-    let (n_base, dim, n_posing) = (base.len(), base.dim(), episode.posing.len());
+    let n_base = base.len();
+    let dim = base.dim();
+    let n_posing = episode.posing.len();
     let mut all = base.block(0..n_base).to_vec();
     for (posing, weight) in episode.posing.iter().zip(unit.chunks_exact(dim)) {
         all[posing.class * dim..(posing.class + 1) * dim].copy_from_slice(weight);
@@ -103,30 +108,33 @@ fn query_gradient(
     (loss, gradient)
 }
 
-/// The generated weights of an episode's posing classes, with what the way back needs.
-struct Generated {
+/// The generated weights of an episode's posing classes, with the intermediate results for the backward pass.
+struct GeneratedWeights {
     /// Examples of all posing classes, one class after the other.
     rows: Vec<f32>,
-    /// How many each class has.
+    /// The number of examples of each class.
     counts: Vec<usize>,
     shares: Shares,
-    /// Per class: z̄, and what attention brings.
+    /// Per class: z̄, and the attended base weights.
     means: Vec<f32>,
     attended: Vec<f32>,
     weights: Vec<f32>,
 }
 
-impl Generated {
-    fn new(lookup: &Lookup, sets: &[Features], episode: &Episode) -> Generated {
-        let (n_base, dim) = (lookup.base.weights().len(), lookup.base.weights().dim());
+impl GeneratedWeights {
+    fn new(lookup: &Lookup, sets: &[Features], episode: &Episode) -> GeneratedWeights {
+        let n_base = lookup.base.weights().len();
+        let dim = lookup.base.weights().dim();
         let absent: Vec<usize> = episode.posing.iter().map(|posing| posing.class).collect();
         let counts: Vec<usize> = episode.posing.iter().map(|posing| posing.examples.len()).collect();
-        let of = |posing: &Posing| -> Vec<f32> {
+        let of = |posing: &PosingClass| -> Vec<f32> {
             posing.examples.iter().flat_map(|&row| sets[posing.class].row(row)).copied().collect()
         };
         let rows: Vec<f32> = episode.posing.iter().flat_map(of).collect();
         let shares = lookup.shares(&rows, &absent);
-        let (mut means, mut attended, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        let mut means = Vec::new();
+        let mut attended = Vec::new();
+        let mut weights = Vec::new();
         let mut start = 0;
         for &count in &counts {
             let mean = mean_row(&rows[start * dim..(start + count) * dim], dim);
@@ -137,13 +145,14 @@ impl Generated {
             attended.extend(brought);
             start += count;
         }
-        Generated { rows, counts, shares, means, attended, weights }
+        GeneratedWeights { rows, counts, shares, means, attended, weights }
     }
 
-    /// From the gradient with respect to the weights to that with respect to everything learned.
+    /// Backpropagates the gradient of the weights to all parameters.
     fn gradient(self, lookup: &Lookup, gradient_of_weights: &[f32], loss: f64) -> EpisodeGradient {
         let base = lookup.base.weights();
-        let (n_base, dim) = (base.len(), base.dim());
+        let n_base = base.len();
+        let dim = base.dim();
         let mut gradient = AttentionParameters {
             query: Vec::new(),
             keys: vec![0.0; n_base * dim],
@@ -182,7 +191,8 @@ impl Generated {
 
     /// cos = q̂·k̂: back through both lengths. Adds to the gradient of the keys and returns that of the queries.
     fn add_keys(&self, lookup: &Lookup, by_cosine: &[f32], by_key: &mut [f32]) -> Vec<f32> {
-        let (n_base, dim) = (lookup.base.weights().len(), lookup.base.weights().dim());
+        let n_base = lookup.base.weights().len();
+        let dim = lookup.base.weights().dim();
         let Shares { unit_queries, query_lengths, .. } = &self.shares;
         add_transposed_product(by_cosine, unit_queries, by_key, n_base, dim);
         let keys = by_key.chunks_exact_mut(dim).zip(lookup.unit_keys.chunks_exact(dim));

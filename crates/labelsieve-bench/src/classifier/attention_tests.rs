@@ -31,7 +31,7 @@ fn golden() -> Golden {
     let json = read("attention");
     let dim = count(&json["dim"]);
     let list = |value: &serde_json::Value| value.as_array().unwrap().clone();
-    let posing = |value: &serde_json::Value| Posing {
+    let posing = |value: &serde_json::Value| PosingClass {
         class: count(&value["class"]),
         examples: list(&value["examples"]).iter().map(count).collect(),
     };
@@ -82,7 +82,8 @@ fn several_steps_agree_with_pytorch() {
 fn generated_weights_agree_with_pytorch_when_examples_are_weighted() {
     let Golden { base, sets, start, json, .. } = golden();
     let generator = Attention::new(start, base).unwrap();
-    let (clean, noisy) = (sets[0].select(&[0, 1]), sets[1].clone());
+    let clean = sets[0].select(&[0, 1]);
+    let noisy = sets[1].clone();
     let relevance = numbers(&json["relevance"]);
     let class = WeightedClass::new(&clean, &noisy, &relevance).unwrap();
     let weights = generator.weights(&[class]).unwrap();
@@ -116,7 +117,8 @@ fn generated_task() -> (WeightMatrix, Vec<Features>, Vec<Features>, Features, Ve
     let task = recipe.generate(5);
     let sets: Vec<Features> = task.classes.into_iter().map(|class| class.clean).collect();
     let none = Features::empty(32);
-    let (base_sets, novel) = (sets[..20].to_vec(), &sets[20..]);
+    let base_sets = sets[..20].to_vec();
+    let novel = &sets[20..];
     let classes: Vec<WeightedClass> =
         base_sets.iter().map(|set| WeightedClass::new(set, &none, &[]).unwrap()).collect();
     let base = prototypes(&classes, 32, 10.0).unwrap();
@@ -139,7 +141,8 @@ fn training_lowers_the_loss_and_repeats_itself_at_any_number_of_threads() {
     let (trained, losses) = train(1);
     assert_eq!((trained.clone(), losses.clone()), train(3));
     let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
-    let (before, after) = (mean(&losses[..20]), mean(&losses[130..]));
+    let before = mean(&losses[..20]);
+    let after = mean(&losses[130..]);
     assert!(after < 0.98 * before, "{after} after, {before} before");
 
     // On classes it never saw, the trained generator must at least not lose to a generator as it starts.

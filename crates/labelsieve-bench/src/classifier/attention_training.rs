@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::attention::{Attention, AttentionParameters, Lookup};
 use super::attention_gradient::{episode_gradient, sum_gradients};
 
-/// How the attention generator is learned: SGD with momentum over episodes, features and base weights frozen, the
+/// The training of the attention generator: SGD with momentum over episodes, features and base weights frozen, the
 /// learning rate annealed by half a cosine.
 ///
 /// In an episode some base classes pose as novel: their own weights leave the attention, and weights generated from a
@@ -24,7 +24,7 @@ pub struct AttentionTraining {
     pub episodes: usize,
     /// Base classes that pose as novel in an episode.
     pub posing: usize,
-    /// Most examples of a posing class; each episode draws a number from 1 to this.
+    /// Largest number of examples of a posing class; each episode draws a number from 1 to this.
     pub most_shots: usize,
     /// Examples classified per posing class; as many of the remaining classes join them.
     pub queries: usize,
@@ -38,8 +38,8 @@ pub struct AttentionTraining {
     pub decay: f32,
 }
 
-/// The most of anything that is counted here.
-const MOST: usize = 1_000_000;
+/// Upper limit of all counts.
+const MAX_COUNT: usize = 1_000_000;
 
 impl Default for AttentionTraining {
     fn default() -> AttentionTraining {
@@ -59,19 +59,19 @@ impl Default for AttentionTraining {
 
 /// Base classes that pose as novel, and the examples to be classified. Examples are rows of their classes' sets.
 pub(super) struct Episode {
-    pub(super) posing: Vec<Posing>,
+    pub(super) posing: Vec<PosingClass>,
     /// Class and row of each.
     pub(super) queries: Vec<(usize, usize)>,
 }
 
-/// A base class in the part of a novel one.
-pub(super) struct Posing {
+/// A base class that poses as a novel one.
+pub(super) struct PosingClass {
     pub(super) class: usize,
     pub(super) examples: Vec<usize>,
 }
 
 impl AttentionTraining {
-    /// Refuses settings outside their range.
+    /// Rejects settings outside their range.
     pub fn checked(&self) -> Result<()> {
         for (name, count) in [
             ("steps", self.steps),
@@ -80,7 +80,7 @@ impl AttentionTraining {
             ("most_shots", self.most_shots),
             ("queries", self.queries),
         ] {
-            check((1..=MOST).contains(&count), name, "1 to 1000000", count)?;
+            check((1..=MAX_COUNT).contains(&count), name, "1 to 1000000", count)?;
         }
         let falling = self.learning_rate >= self.final_learning_rate && self.final_learning_rate > 0.0;
         check(falling, "final_learning_rate", "above 0 and at most learning_rate", self.final_learning_rate)?;
@@ -89,14 +89,14 @@ impl AttentionTraining {
         check(self.decay >= 0.0 && self.decay.is_finite(), "decay", "a non-negative number", self.decay)
     }
 
-    /// Learns a generator from the examples of each base class, in the order of `base`'s rows. `told` gets each
-    /// step's number, from 1, and loss.
+    /// Learns a generator from the examples of each base class, in the order of `base`'s rows. `on_step` receives the
+    /// number of each step, from 1, and its loss.
     pub fn train(
         &self,
         base: &WeightMatrix,
         sets: &[Features],
         seed: u64,
-        mut told: impl FnMut(usize, f64),
+        mut on_step: impl FnMut(usize, f64),
     ) -> Result<Attention> {
         self.checked()?;
         self.check_sets(base, sets)?;
@@ -112,7 +112,7 @@ impl AttentionTraining {
             let half_cosine = 0.5 + 0.5 * (std::f32::consts::PI * progress).cos();
             let fall = self.learning_rate - self.final_learning_rate;
             let rate = self.final_learning_rate + fall * half_cosine;
-            told(step + 1, descent.take(base, sets, &episodes, rate, self));
+            on_step(step + 1, descent.take(base, sets, &episodes, rate, self));
         }
         Attention::new(descent.parameters, base.clone())
     }
@@ -130,7 +130,7 @@ impl AttentionTraining {
         Ok(())
     }
 
-    /// Draws an episode: a posing class's examples and queries are different ones, even in a small class.
+    /// Draws an episode. The examples and queries of a posing class never overlap, even in a small class.
     fn episode(&self, sizes: &[usize], stream: Stream) -> Episode {
         let order = stream.branch(0).choose(sizes.len(), sizes.len());
         let (posing, remaining) = order.split_at(self.posing);
@@ -142,9 +142,10 @@ impl AttentionTraining {
                 stream.branch(2).branch(p as u64).choose(sizes[class], n_examples + self.queries);
             let queries = examples.split_off(n_examples);
             episode.queries.extend(queries.into_iter().map(|row| (class, row)));
-            episode.posing.push(Posing { class, examples });
+            episode.posing.push(PosingClass { class, examples });
         }
-        let (of_class, of_row) = (stream.branch(3), stream.branch(4));
+        let of_class = stream.branch(3);
+        let of_row = stream.branch(4);
         for q in 0..(self.posing * self.queries) as u64 {
             let class = remaining[of_class.below(q, remaining.len())];
             episode.queries.push((class, of_row.below(q, sizes[class])));
@@ -153,7 +154,7 @@ impl AttentionTraining {
     }
 }
 
-/// Numbers that a thread updates at a time: d×d of them are worth all threads.
+/// Numbers per unit of parallel work; φ_q has d×d of them.
 const PIECE: usize = 1 << 16;
 
 /// The state of SGD.
@@ -167,7 +168,7 @@ impl Descent {
         Descent { velocity: parameters.zeros_like(), parameters }
     }
 
-    /// One step on the mean loss of some episodes, which it returns.
+    /// Takes a step on the mean loss of some episodes, and returns the loss.
     pub(super) fn take(
         &mut self,
         base: &WeightMatrix,
@@ -191,7 +192,7 @@ impl Descent {
     }
 }
 
-/// The mean loss of some episodes and its gradient; a thread each, added up in order.
+/// The mean loss of some episodes and its gradient, computed in parallel and summed in order.
 pub(super) fn mean_gradient(
     parameters: &AttentionParameters,
     base: &WeightMatrix,

@@ -24,11 +24,9 @@ pub fn all(base: &[Features]) -> Vec<(&'static str, Learn)> {
         let sizes = EpisodicSizes { hidden: 16, noise: 4, ..EpisodicSizes::usual(DIM) };
         short.train(kind, sizes, base, 0, &Watch::new(), |_, _| ()).unwrap()
     };
-    let (prototypical, hallucinator, matching) = (
-        system(EpisodicKind::Prototypical),
-        system(EpisodicKind::Hallucination),
-        system(EpisodicKind::PrototypeMatching),
-    );
+    let prototypical = system(EpisodicKind::Prototypical);
+    let hallucinator = system(EpisodicKind::Hallucination);
+    let matching = system(EpisodicKind::PrototypeMatching);
     let diffusion = Diffusion { neighbours: 8, ..Diffusion::default() };
     let spread = move |classes: &[WeightedClass]| diffusion.train(classes, &Features::empty(DIM)).unwrap();
     let logistic = |classes: &[WeightedClass]| Logistic::default().train(classes, DIM).unwrap();

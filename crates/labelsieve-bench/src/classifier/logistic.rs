@@ -1,4 +1,4 @@
-//! Multinomial logistic regression on weighted examples.
+//! Multinomial logistic regression on weighted examples, the classifier of several compared systems.
 
 use labelsieve::classifier::{WeightedClass, softmax};
 use labelsieve::{Classifier, Error, Features, Result, Scores, check};
@@ -6,15 +6,15 @@ use labelsieve_numerics::kernels::{add, add_transposed_product, product_with_tra
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// The training of a logistic regression, which minimises
+/// Settings of logistic regression, the minimiser of
 ///
 /// ```text
 /// L = - 1/K Σ_c 1/r(X^c) Σ_{x ∈ X^c} r(x) ln softmax(W g(x) + b)_c  +  decay/2 ‖W‖²
 /// ```
 ///
-/// r: relevance, 1 for clean examples; g(x): unit features; the biases b are free. Every class has the same weight, as if
-/// examples were drawn class by class (as in the published code of Douze et al.). The loss is convex, so the limit on iterations
-/// only affects how close the result is to the minimum.
+/// r: relevance, 1 for clean examples; g(x): unit features; the biases b are free. Every class weighs the same, as it does
+/// where examples are drawn class by class (the published code of Douze et al. does so). The loss is convex, so the
+/// settings only decide how close to the minimum the result is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Logistic {
@@ -44,16 +44,16 @@ pub struct LinearClassifier {
 }
 
 impl Logistic {
-    /// An error if a setting is out of range.
+    /// Rejects settings outside their range.
     pub fn checked(&self) -> Result<()> {
         check(self.decay > 0.0 && self.decay.is_finite(), "decay", "a positive number", self.decay)?;
         check(self.max_iterations >= 1, "max_iterations", "at least 1", self.max_iterations)
     }
 
-    /// Learns from the examples of all classes, without randomness.
+    /// Learns from the examples of all classes. The result is deterministic.
     ///
     /// Accelerated gradient descent: the curvature of the loss is at most ½‖(g, 1)‖² + decay ≤ 1 + decay, so the step
-    /// needs no tuning; momentum restarts when it leads uphill.
+    /// needs no tuning; momentum restarts where it leads uphill.
     pub fn train(&self, classes: &[WeightedClass], dim: usize) -> Result<LinearClassifier> {
         const FLAT: f32 = 1e-6;
         self.checked()?;
@@ -87,7 +87,7 @@ impl Logistic {
 }
 
 impl LinearClassifier {
-    /// K×d weights and K biases; an error if shapes disagree or a number is not finite.
+    /// K×d weights and K biases; rejects wrong shapes and non-finite numbers.
     pub fn new(weights: Vec<f32>, biases: Vec<f32>, dim: usize) -> Result<LinearClassifier> {
         if weights.len() != biases.len() * dim {
             let expected = biases.len() * dim;
@@ -139,7 +139,7 @@ impl Classifier for LinearClassifier {
     }
 }
 
-/// All examples one after the other, with their classes and weights, which add up to 1.
+/// All examples, with their classes and weights, which add up to 1.
 struct Examples {
     rows: Vec<f32>,
     classes: Vec<usize>,

@@ -1,5 +1,6 @@
-//! The systems that the paper compares with, in memory: prototypes with attention to base classes, diffusion, logistic regression,
-//! and what is learned from episodes of base classes.
+//! The systems that the paper compares with, in memory: class weights with attention to base classes (`attention`, its training and the
+//! gradient), diffusion (`diffusion`), logistic regression (`logistic`), and networks on features that learn from episodes of base
+//! classes (`episodic`).
 
 mod attention;
 mod attention_gradient;

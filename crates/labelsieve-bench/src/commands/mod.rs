@@ -1,4 +1,4 @@
-//! Commands around the systems that the paper compares with.
+//! The commands that train the systems which the paper compares with: arguments into jobs, results into messages.
 
 mod pretrain;
 mod train;

@@ -1,5 +1,5 @@
-//! `labelsieve-bench pretrain`: a backbone from episodes of base classes, as prototypical networks learn (Snell, Swersky and Zemel,
-//! NIPS 2017).
+//! `labelsieve-bench pretrain`: a backbone trained on episodes of base classes, as a prototypical network (Snell, Swersky and
+//! Zemel, NIPS 2017).
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -8,7 +8,7 @@ use labelsieve_cli::{Given, Printer};
 use labelsieve_networks::training::Objective;
 use labelsieve_networks::{Distance, Prototypical};
 
-/// Train a backbone by episodes of a few base classes, each the mean of a few examples
+/// Train a backbone as a prototypical network, on episodes of a few base classes
 #[derive(Args)]
 pub struct Pretrain {
     #[command(flatten)]
@@ -18,15 +18,15 @@ pub struct Pretrain {
     #[arg(long, value_name = "N")]
     ways: Option<usize>,
 
-    /// Examples per class that its prototype is made of [default: 5]
+    /// Examples per class that form its prototype [default: 5]
     #[arg(long, value_name = "K")]
     shots: Option<usize>,
 
-    /// Examples per class that are classified [default: 15]
+    /// Examples to classify per class [default: 15]
     #[arg(long, value_name = "N")]
     queries: Option<usize>,
 
-    /// How examples are compared with prototypes [default: euclidean]
+    /// Distance between examples and prototypes [default: euclidean]
     #[arg(long, value_enum)]
     distance: Option<DistanceName>,
 

@@ -1,4 +1,4 @@
-//! `labelsieve-bench train`: the classifiers that the paper compares with, from the examples of `labelsieve train`.
+//! `labelsieve-bench train`: the classifiers that the paper compares with, from the same inputs as `labelsieve train`.
 
 use std::path::PathBuf;
 
@@ -29,15 +29,15 @@ pub struct Train {
     #[arg(long, value_name = "N")]
     iterations: Option<usize>,
 
-    /// Further rows of features that the diffusion spreads over, without classes
+    /// Unlabelled features to include in the graph of the diffusion
     #[arg(long, value_name = "FILE")]
     background: Option<PathBuf>,
 
-    /// Which labels a candidate may take in the diffusion [default: any]
+    /// Labels that a candidate may take in the diffusion [default: any]
     #[arg(long, value_enum)]
     labels: Option<LabelsName>,
 
-    /// Share of a logistic regression on the clean examples that joins the diffusion, in [0, 1] [default: none joins]
+    /// Weight in [0, 1] of a logistic regression on the clean examples, combined with the diffusion [default: none]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     logistic: Option<f32>,
 
@@ -52,9 +52,9 @@ pub struct Train {
 enum ClassifierName {
     /// The weighted mean plus attention over similar base classes (--attention)
     Attention,
-    /// Labels of the clean examples that spread over one graph of all candidates; relevance is not used
+    /// Labels of the clean examples diffused over one graph of all candidates; relevance is not used
     Diffusion,
-    /// Logistic regression on examples and on hallucinated ones (--episodes)
+    /// Logistic regression on real and hallucinated examples (--episodes)
     Hallucination,
     /// A prototype matching network (--episodes)
     Pmn,
@@ -62,14 +62,14 @@ enum ClassifierName {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum LabelsName {
-    /// Those of any class
+    /// Labels of any class
     Any,
-    /// Those of the classes that it is a candidate of
+    /// Only labels of the classes that it is a candidate of
     Own,
 }
 
 impl Train {
-    /// Options of other classifiers would be left aside without a word.
+    /// Rejects options of other classifiers, which would be silently ignored.
     pub fn check_options(&self, given: &Given) -> Result<()> {
         let name = self.classifier.to_possible_value();
         let name = format!("--classifier {}", name.as_ref().map_or("", |value| value.get_name()));

@@ -1,4 +1,4 @@
-//! `labelsieve-bench train-attention`: the second training stage, for class weights with attention to base classes.
+//! `labelsieve-bench train-attention`: the second training stage of class weights with attention to base classes.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,8 @@ use labelsieve_cli::{Given, Printer};
 use labelsieve_files::work::Monitor;
 
 use crate::classifier::AttentionTraining;
-use crate::jobs::{TrainAttention as Job, TrainedAttention};
+use crate::jobs::{TrainAttention as Job, TrainingSummary};
+use crate::output::full_name;
 
 /// Train a generator of class weights from few examples and similar base classes
 #[derive(Args)]
@@ -81,9 +82,9 @@ impl TrainAttention {
         };
         let trained = job.run(printer)?;
         if self.json.json {
-            return printer.json("train-attention", &trained);
+            return printer.json(&full_name("train-attention"), &trained);
         }
-        let TrainedAttention { n_base, first_loss, last_loss } = trained;
+        let TrainingSummary { n_base, first_loss, last_loss } = trained;
         printer.note(&format!(
             "attention over {n_base} base classes written to `{}`; loss {first_loss:.3} at the start, {last_loss:.3} at the end",
             self.output.display()

@@ -1,4 +1,5 @@
-//! `labelsieve-bench train-episodes`: hallucinators, prototypical and prototype matching networks, from episodes of base classes.
+//! `labelsieve-bench train-episodes`: hallucinators, prototypical and prototype matching networks, trained on episodes of base
+//! classes.
 
 use std::path::PathBuf;
 
@@ -9,9 +10,10 @@ use labelsieve_cli::{Given, Printer};
 use labelsieve_files::work::Monitor;
 
 use crate::classifier::{EpisodicKind, EpisodicTraining};
-use crate::jobs::{TrainEpisodes as Job, TrainedEpisodes};
+use crate::jobs::{TrainEpisodes as Job, TrainingSummary};
+use crate::output::full_name;
 
-/// Train a hallucinator of examples or a matching network on episodes of base classes
+/// Train a hallucinator or a matching network on episodes of base classes
 #[derive(Args)]
 pub struct TrainEpisodes {
     /// Examples of the base classes: .npz, .npy, .parquet or a clip-retrieval folder
@@ -73,7 +75,7 @@ enum SystemName {
 impl TrainEpisodes {
     pub fn check_options(&self, given: &Given) -> Result<()> {
         if self.system == SystemName::Prototypical {
-            let why = "a prototypical network hallucinates nothing";
+            let why = "a prototypical network does not hallucinate";
             given.refuse(&["generated"], "--system prototypical", why)?;
         }
         given.refuse_columns([self.base.as_path()])
@@ -100,9 +102,9 @@ impl TrainEpisodes {
         };
         let trained = job.run(printer)?;
         if self.json.json {
-            return printer.json("train-episodes", &trained);
+            return printer.json(&full_name("train-episodes"), &trained);
         }
-        let TrainedEpisodes { n_base, first_loss, last_loss } = trained;
+        let TrainingSummary { n_base, first_loss, last_loss } = trained;
         printer.note(&format!(
             "system of {n_base} base classes written to `{}`; loss {first_loss:.3} at the start, {last_loss:.3} at the end",
             self.output.display()

@@ -1,4 +1,4 @@
-//! The attention weight generator between its file and its use.
+//! Loading and saving of the attention weight generator.
 
 use std::path::Path;
 
@@ -26,13 +26,21 @@ pub fn load_attention(path: &Path) -> Result<(Attention, Option<String>)> {
     Ok((Attention::new(parameters, base).with_context(unusable)?, network))
 }
 
-/// What is written of a generator over the base classes `classes`; the backbone is a name, the network a fingerprint.
-pub fn saved_attention(
-    generator: &Attention,
-    classes: Vec<String>,
-    (backbone, network): (Option<String>, Option<String>),
-    settings: serde_json::Value,
-) -> SavedAttention {
+/// The fields of a generator's file that its parameters do not determine.
+pub struct AttentionDescription {
+    /// The names of the base classes, in the order of the keys.
+    pub classes: Vec<String>,
+    /// The name of the backbone that made the features.
+    pub backbone: Option<String>,
+    /// The fingerprint of the network that made the features.
+    pub network: Option<String>,
+    /// The settings of the training.
+    pub settings: serde_json::Value,
+}
+
+/// A generator in the form in which it is written.
+pub fn saved_attention(generator: &Attention, description: AttentionDescription) -> SavedAttention {
+    let AttentionDescription { classes, backbone, network, settings } = description;
     let AttentionParameters { query, keys, average, attended, gamma } = generator.parameters().clone();
     let base = generator.base().weights();
     SavedAttention {

@@ -1,4 +1,4 @@
-//! A trained attention weight generator as safetensors: what it learned, and the base classes it attends to.
+//! The file of an attention weight generator (safetensors): its parameters, and the base classes it attends to.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use labelsieve_files::{DataError, Result, read_f32};
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
-/// The parameters of a generator. Reading checks their shapes; `classifier` knows what they mean.
+/// The parameters of a generator. Reading checks their shapes; `classifier` defines their meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedAttention {
     /// The base classes, one per row of `base` and `keys`.
@@ -30,9 +30,9 @@ pub struct SavedAttention {
     pub base: Vec<f32>,
     /// The factor on cosines before the softmax.
     pub scale: f32,
-    /// The network that made the features, as the user calls it.
+    /// The name that the user gave the network that made the features.
     pub backbone: Option<String>,
-    /// The network that made the features: what it is and a digest of it.
+    /// The architecture and digest of the network that made the features.
     pub network: Option<String>,
     /// The settings of the training.
     pub settings: serde_json::Value,
@@ -65,7 +65,8 @@ impl SavedAttention {
             settings: self.settings.clone(),
         };
         let json = serde_json::to_string(&header).map_err(undecodable(path))?;
-        let (n_base, dim) = (self.classes.len(), self.dim);
+        let n_base = self.classes.len();
+        let dim = self.dim;
         let tensors: [(&str, Vec<usize>, &[f32]); 7] = [
             ("query", vec![dim, dim], &self.query),
             ("keys", vec![n_base, dim], &self.keys),
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_classifier_is_no_generator_and_a_cut_file_is_neither() {
+    fn classifiers_and_truncated_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.safetensors");
         let classifier = SavedClassifier {

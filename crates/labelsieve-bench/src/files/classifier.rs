@@ -1,4 +1,4 @@
-//! Classifiers of the compared systems between their files and their use.
+//! Loading and saving of the classifiers of the compared systems.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub fn load_classifier(path: &Path) -> Result<LoadedClassifier> {
         Ok(weights) => return Ok(weights),
         Err(refused) => refused,
     };
-    // What is not a model either is reported as what most people would have meant.
+    // A file of neither kind was most likely meant as class weights, so that error is reported.
     let Ok(saved) = SavedModel::load(path) else { return Err(refused) };
     let classifier =
         classifier_of(path, &saved).with_context(|| format!("cannot use `{}`", path.display()))?;
@@ -62,9 +62,9 @@ pub enum Model {
     Linear(LinearClassifier),
     /// A diffusion.
     Diffusion(DiffusionClassifier),
-    /// A diffusion and logistic regression.
+    /// A diffusion combined with logistic regression.
     Fusion(Fusion),
-    /// Classes as a system that has learned from episodes sees them.
+    /// Classes as represented by an episodic system.
     Matching(EpisodicClassifier),
 }
 
@@ -77,7 +77,7 @@ impl LearnedModel for Model {
     }
 }
 
-/// Its kind and its tensors, as they are written.
+/// The kind and the tensors of a model, as they are written.
 fn parts_of(model: &Model) -> (&'static str, Vec<ModelTensor>) {
     match model {
         Model::Linear(linear) => (LINEAR, linear_tensors(linear)),
@@ -89,7 +89,8 @@ fn parts_of(model: &Model) -> (&'static str, Vec<ModelTensor>) {
             (FUSION, tensors)
         }
         Model::Matching(matching) => {
-            let (dim, mut tensors) = (matching.model().sizes().dim, tensors_of(matching.model()));
+            let dim = matching.model().sizes().dim;
+            let mut tensors = tensors_of(matching.model());
             let vectors = matching.classes().to_vec();
             tensors.push(tensor("class_vectors", vec![vectors.len() / dim, dim], vectors));
             (MATCHING, tensors)
@@ -98,15 +99,17 @@ fn parts_of(model: &Model) -> (&'static str, Vec<ModelTensor>) {
 }
 
 fn linear_tensors(linear: &LinearClassifier) -> Vec<ModelTensor> {
-    let (weights, biases) = (linear.weights().to_vec(), linear.biases().to_vec());
+    let weights = linear.weights().to_vec();
+    let biases = linear.biases().to_vec();
     let k = biases.len();
     vec![tensor("weight", vec![k, weights.len() / k.max(1)], weights), tensor("bias", vec![k], biases)]
 }
 
-/// Labels of a row are its number of labels, then classes and masses of all rows: small whole numbers, which `f32` holds
-/// exactly.
+/// The labels are stored as the count per row, then the classes and masses of all rows. Counts and classes are small integers,
+/// which `f32` represents exactly.
 fn diffusion_tensors(diffusion: &DiffusionClassifier) -> Vec<ModelTensor> {
-    let (rows, labels) = (diffusion.rows(), diffusion.labels());
+    let rows = diffusion.rows();
+    let labels = diffusion.labels();
     let counts: Vec<f32> = labels.offsets.windows(2).map(|pair| (pair[1] - pair[0]) as f32).collect();
     let classes: Vec<f32> = labels.classes.iter().map(|&class| class as f32).collect();
     vec![
@@ -126,7 +129,7 @@ fn diffusion_of(path: &Path, saved: &SavedModel) -> Result<DiffusionClassifier> 
             values.iter().position(|value| *value < 0.0 || value.fract() != 0.0 || *value > 1.6e7)
         {
             let place = format!("tensor `{name}`, number {at}");
-            return Err(DataError::malformed(path, place, "a whole number", values[at].to_string()).into());
+            return Err(DataError::malformed(path, place, "an integer", values[at].to_string()).into());
         }
         Ok(values.iter().map(|&value| value as usize).collect())
     };

@@ -1,4 +1,4 @@
-//! Systems that learn from episodes between their file and their use.
+//! Loading and saving of systems that learn from episodes.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::{ModelTensor, SavedModel};
 use crate::classifier::{EpisodicKind, EpisodicModel, EpisodicSizes, Tensor};
 
-/// What the file of a system calls itself.
+/// The `kind` of the file of a system.
 pub const KIND: &str = "episodes";
 
-/// What the settings of a file say about the system in it.
+/// The description of a system in the settings of its file.
 #[derive(Serialize, Deserialize)]
 struct System {
     system: EpisodicKind,
@@ -38,7 +38,7 @@ pub fn model_of(path: &Path, saved: &SavedModel) -> Result<EpisodicModel> {
     let tensors = of_system.map(|tensor| {
         let shape = match tensor.shape[..] {
             [rows, columns] => [rows, columns],
-            _ => [0, 0], // refused below, with the name
+            _ => [0, 0], // refused below, where the name is known
         };
         Tensor { name: tensor.name.clone(), shape, values: tensor.values.clone() }
     });
@@ -46,12 +46,12 @@ pub fn model_of(path: &Path, saved: &SavedModel) -> Result<EpisodicModel> {
         .with_context(|| format!("cannot use `{}`", path.display()))
 }
 
-/// What of a system goes into the settings of a file.
+/// The description of a system for the settings of a file.
 pub fn settings_of(model: &EpisodicModel) -> Value {
     json!(System { system: model.kind(), sizes: *model.sizes() })
 }
 
-/// Its tensors, as they are written.
+/// The tensors of a system, as they are written.
 pub fn tensors_of(model: &EpisodicModel) -> Vec<ModelTensor> {
     let tensor = |Tensor { name, shape, values }: &Tensor| ModelTensor {
         name: name.clone(),

@@ -1,4 +1,4 @@
-//! What has learned and is no matrix of class weights, as safetensors: named tensors, and what they are as JSON in the header.
+//! The file of a model that is not a matrix of class weights (safetensors): named tensors, described by JSON in the header.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -10,22 +10,22 @@ use labelsieve_files::{DataError, Result, read_f32};
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
-/// A model. Reading checks that its tensors are sound; `classifier` knows what they mean.
+/// A model. Reading checks that its tensors are well-formed; `classifier` defines their meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedModel {
-    /// What it is, which tells it from our other safetensors files.
+    /// The kind of model, which distinguishes it from our other safetensors files.
     pub kind: String,
-    /// The classes that it tells apart; none where it only helps to learn classes.
+    /// The classes of a classifier; empty for a model that only helps to learn one.
     pub classes: Vec<String>,
     /// The number of features, d.
     pub dim: usize,
-    /// The network that made the features, as the user calls it.
+    /// The name that the user gave the network that made the features.
     pub backbone: Option<String>,
-    /// The network that made the features: what it is and a digest of it.
+    /// The architecture and digest of the network that made the features.
     pub network: Option<String>,
     /// The settings of the run that made it, and those that are needed to use it.
     pub settings: serde_json::Value,
-    /// What it has learned.
+    /// The learned parameters.
     pub tensors: Vec<ModelTensor>,
 }
 
@@ -49,7 +49,7 @@ struct Header {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     network: Option<String>,
     settings: serde_json::Value,
-    /// Tells the models of this file from our other files with a `kind`.
+    /// Distinguishes these models from our other files with a `kind`.
     model: bool,
 }
 
@@ -113,16 +113,16 @@ impl SavedModel {
         Ok(model)
     }
 
-    /// What must hold before writing and after reading.
+    /// The invariants of a model, checked before writing and after reading.
     fn check(&self, path: &Path) -> Result<()> {
         let mut seen = HashSet::new();
         if let Some(twice) = self.classes.iter().find(|class| !seen.insert(class.as_str())) {
             return Err(DataError::malformed(path, "classes", "distinct names", format!("`{twice}` twice")));
         }
-        match self.dim {
-            0 => Err(DataError::malformed(path, "dim", "at least 1", "0")),
-            _ => Ok(()),
+        if self.dim == 0 {
+            return Err(DataError::malformed(path, "dim", "at least 1", "0"));
         }
+        Ok(())
     }
 }
 

@@ -6,40 +6,40 @@ use labelsieve::Features;
 use labelsieve::classifier::{WeightMatrix, WeightedClass};
 use labelsieve_files::inputs::same_network::Origin;
 use labelsieve_files::inputs::tables::{Table, load};
-use labelsieve_files::work::{Context, Error, Monitor, Result};
+use labelsieve_files::work::{Context, Error, Monitor, Result, option, words};
 use labelsieve_jobs::train::{ClassifierKind, Learned, TrainingSet};
 use serde_json::{Value, json};
 
 use crate::classifier::{Attention, Diffusion, EpisodicKind, EpisodicModel, Fusion, Logistic};
 use crate::files::{Model, load_attention, load_episodes, settings_of};
 
-/// What to learn from features.
+/// A classifier to learn from features.
 #[derive(Clone, Debug)]
 pub enum ComparedClassifier {
-    /// The weighted mean, and what the base classes it resembles add by the generator in this file.
+    /// The weighted mean plus attention over similar base classes, by the generator in this file.
     Attention(PathBuf),
-    /// Labels of clean examples that spread over one graph of everything; relevance is not used.
+    /// Labels of clean examples diffused over one graph of all rows; relevance is not used.
     Diffusion {
-        /// How they spread.
+        /// The settings of the diffusion.
         settings: Diffusion,
-        /// Further rows that they spread over.
+        /// Further rows of the graph, without labels.
         background: Option<Table>,
-        /// The share of a logistic regression on the clean examples, if one joins in.
+        /// The weight of a logistic regression on the clean examples, if the two are combined.
         logistic: Option<f32>,
     },
-    /// Logistic regression on examples and on what the hallucinator in this file makes of them.
+    /// Logistic regression on examples and on hallucinations by the system in this file.
     Hallucination(PathBuf),
-    /// Prototype matching networks, or what else is in this file of a system that has learned from episodes.
+    /// Prototype matching networks, or whichever episodic system the file holds.
     Matching(PathBuf),
 }
 
-/// What a classifier is learned with, from files.
+/// Models and rows that a classifier is learned with, read from files.
 #[derive(Default)]
 pub struct Helpers {
     attention: Option<Attention>,
     episodes: Option<EpisodicModel>,
     background: Option<Features>,
-    /// The network that the file of the generator or the system names.
+    /// The network named by the file of the generator or the system.
     network: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl ComparedClassifier {
         }
     }
 
-    /// Refuses a system without a hallucinator where one is needed, and says when one sees less than it could.
+    /// Rejects a system without a hallucinator where one is needed, and notes when a system ignores the context of classes.
     fn check_system(&self, path: &Path, kind: EpisodicKind, monitor: &dyn Monitor) -> Result<()> {
         if matches!(self, ComparedClassifier::Hallucination(_)) && !kind.hallucinates() {
             return Err(Error::input(
@@ -93,7 +93,7 @@ impl ClassifierKind for ComparedClassifier {
         };
         Err(Error::input(
             format!("{without_weights} has no class weights that could join those in `{}`", base.display()),
-            "leave out --base, or choose another classifier",
+            words!["leave out ", option("base"), ", or choose another classifier"],
         ))
     }
 
@@ -156,7 +156,7 @@ impl ClassifierKind for ComparedClassifier {
     }
 }
 
-/// The diffusion, alone or together with a logistic regression on the clean examples that has this share.
+/// The diffusion, alone or combined with a logistic regression on the clean examples of weight `share`.
 fn diffuse(
     settings: &Diffusion,
     share: Option<f32>,

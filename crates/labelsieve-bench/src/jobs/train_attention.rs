@@ -1,4 +1,4 @@
-//! The second training stage, for class weights with attention to base classes.
+//! The second training stage of class weights with attention to base classes.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,22 +11,22 @@ use labelsieve_files::work::outputs::{Files, OutputKind};
 use labelsieve_files::work::resume::lock::OutputLock;
 use labelsieve_files::work::{Context, Error, Monitor, Result};
 use labelsieve_files::{AtomicFile, SavedClassifier};
-use serde::Serialize;
 use serde_json::json;
 
+use super::losses::{LossAverages, TrainingSummary};
 use crate::classifier::AttentionTraining;
-use crate::files::saved_attention;
+use crate::files::{AttentionDescription, saved_attention};
 
 /// Learns to generate class weights from few examples and from the base classes they resemble.
 #[derive(Clone, Debug)]
 pub struct TrainAttention {
     /// Examples of the base classes, with their classes.
     pub base: Table,
-    /// Classifier of the base classes; else their prototypes.
+    /// Classifier of the base classes; by default their prototypes.
     pub base_classifier: Option<PathBuf>,
-    /// Whether the two may be of different networks.
+    /// Whether features and classifier may come from different networks.
     pub mixed: MixedNetworks,
-    /// How it is learned.
+    /// The settings of the training.
     pub training: AttentionTraining,
     /// The name of the backbone that made the features, kept in the file.
     pub backbone: Option<String>,
@@ -36,20 +36,9 @@ pub struct TrainAttention {
     pub output: PathBuf,
 }
 
-/// What was learned.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct TrainedAttention {
-    /// Base classes that it attends to.
-    pub n_base: usize,
-    /// Mean loss of the first tenth of the steps.
-    pub first_loss: f64,
-    /// Mean loss of the last tenth.
-    pub last_loss: f64,
-}
-
 impl TrainAttention {
     /// Learns the generator and writes it.
-    pub fn run(&self, monitor: &dyn Monitor) -> Result<TrainedAttention> {
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<TrainingSummary> {
         OutputKind::Weights.target(&self.output)?;
         let inputs = self.base.paths().chain(self.base_classifier.as_deref());
         Files::default()
@@ -59,7 +48,8 @@ impl TrainAttention {
             .check()?;
         let _lock = OutputLock::beside(&self.output)?;
         let table = self.base.open(monitor)?;
-        let (mut classes, mut sets) = (Vec::new(), Vec::new());
+        let mut classes = Vec::new();
+        let mut sets = Vec::new();
         for (name, rows) in rows_by_class(labels_of(&table, "--base-labels")?) {
             sets.push(load(&table, &rows)?);
             classes.push(name);
@@ -75,21 +65,22 @@ impl TrainAttention {
         drop(AtomicFile::create(&self.output)?);
         let settings = &self.training;
         let progress = monitor.progress(settings.steps as u64, "steps");
-        let (mut first, mut last, tenth) = (0.0, 0.0, (settings.steps / 10).max(1));
+        let mut losses = LossAverages::new(settings.steps);
         let generator = settings.train(&weights, &sets, self.seed, |step, loss| {
-            first += if step <= tenth { loss / tenth as f64 } else { 0.0 };
-            last += if step + tenth > settings.steps { loss / tenth as f64 } else { 0.0 };
+            losses.add(step, loss);
             progress.inc(1);
         });
         let generator = generator.with_context(|| format!("cannot use `{}`", self.base.path.display()))?;
         progress.finish();
         let kept = json!({ "training": settings, "seed": self.seed });
-        let n_base = classes.len();
-        saved_attention(&generator, classes, (self.backbone.clone(), network), kept).save(&self.output)?;
-        Ok(TrainedAttention { n_base, first_loss: first, last_loss: last })
+        let summary = losses.summary(classes.len());
+        let description =
+            AttentionDescription { classes, backbone: self.backbone.clone(), network, settings: kept };
+        saved_attention(&generator, description).save(&self.output)?;
+        Ok(summary)
     }
 
-    /// The given weights, with classes and sets brought into their order; else prototypes.
+    /// The weights of the given classifier, with `classes` and `sets` sorted into its order; prototypes without one.
     fn base_weights(
         &self,
         base_classifier: Option<SavedClassifier>,

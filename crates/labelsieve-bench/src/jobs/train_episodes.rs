@@ -7,21 +7,21 @@ use labelsieve_files::inputs::same_network::{Origin, common_network};
 use labelsieve_files::inputs::tables::{Table, labels_of, load, rows_by_class};
 use labelsieve_files::work::outputs::{Files, OutputKind};
 use labelsieve_files::work::resume::lock::OutputLock;
-use labelsieve_files::work::{Context, Error, Monitor, Result};
-use serde::Serialize;
+use labelsieve_files::work::{Context, Error, Monitor, Result, option, words};
 use serde_json::json;
 
+use super::losses::{LossAverages, TrainingSummary};
 use crate::classifier::{EpisodicKind, EpisodicSizes, EpisodicTraining};
 use crate::files::{KIND, SavedModel, settings_of, tensors_of};
 
-/// Learns a system from episodes in which base classes pose as new ones.
+/// Learns a system from episodes in which base classes pose as novel ones.
 #[derive(Clone, Debug)]
 pub struct TrainEpisodes {
     /// Examples of the base classes, with their classes.
     pub base: Table,
-    /// Which system.
+    /// The system to learn.
     pub system: EpisodicKind,
-    /// How it is learned.
+    /// The settings of the training.
     pub training: EpisodicTraining,
     /// Hallucinated examples per class, if not the usual number.
     pub generated: Option<usize>,
@@ -33,20 +33,9 @@ pub struct TrainEpisodes {
     pub output: PathBuf,
 }
 
-/// What was learned.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct TrainedEpisodes {
-    /// Base classes that posed.
-    pub n_base: usize,
-    /// Mean loss of the first tenth of the steps.
-    pub first_loss: f64,
-    /// Mean loss of the last tenth.
-    pub last_loss: f64,
-}
-
 impl TrainEpisodes {
     /// Learns the system and writes it.
-    pub fn run(&self, monitor: &dyn Monitor) -> Result<TrainedEpisodes> {
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<TrainingSummary> {
         OutputKind::Weights.target(&self.output)?;
         let files = Files::default().reads(self.base.paths()).writes([&self.output]);
         files.writes_beside(&self.output, &[".lock"]).check()?;
@@ -61,18 +50,18 @@ impl TrainEpisodes {
                     classes.len(),
                     self.training.ways
                 ),
-                "lower --ways",
+                words!["lower ", option("ways")],
             ));
         }
         let sets = classes.iter().map(|(_, rows)| load(&table, rows)).collect::<Result<Vec<_>>>()?;
         drop(AtomicFile::create(&self.output)?);
-        let (settings, usual) = (&self.training, EpisodicSizes::usual(table.features.cols()));
+        let settings = &self.training;
+        let usual = EpisodicSizes::usual(table.features.cols());
         let sizes = EpisodicSizes { generated: self.generated.unwrap_or(usual.generated), ..usual };
         let progress = monitor.progress(settings.steps as u64, "steps");
-        let (mut first, mut last, tenth) = (0.0, 0.0, (settings.steps / 10).max(1));
+        let mut losses = LossAverages::new(settings.steps);
         let learned = settings.train(self.system, sizes, &sets, self.seed, monitor.watch(), |step, loss| {
-            first += if step <= tenth { loss / tenth as f64 } else { 0.0 };
-            last += if step + tenth > settings.steps { loss / tenth as f64 } else { 0.0 };
+            losses.add(step, loss);
             progress.inc(1);
         });
         let learned = learned.with_context(|| format!("cannot learn from `{}`", self.base.path.display()))?;
@@ -87,6 +76,6 @@ impl TrainEpisodes {
             tensors: tensors_of(&learned),
         };
         saved.save(&self.output)?;
-        Ok(TrainedEpisodes { n_base: sets.len(), first_loss: first, last_loss: last })
+        Ok(losses.summary(sets.len()))
     }
 }

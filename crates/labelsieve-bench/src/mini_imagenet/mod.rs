@@ -1,19 +1,19 @@
 //! `labelsieve-bench mini-imagenet`: mini-ImageNet as a photo set that `labelsieve-bench photos` reads.
 //!
-//! The lists and pickles say which classes are for learning features, for choosing settings and for reporting. Which photos are training and which
-//! test photos they do not say: of a class to learn from, the last sixth are test photos; of the others the last half, from which the queries of
-//! trials are drawn, while clean examples come from the first.
+//! The lists and pickles assign classes to training, validation and test, but do not split the photos of a class. Here the last sixth
+//! of a training class are test photos; of other classes it is the last half, from which the queries of trials are drawn, while clean
+//! examples come from the first half.
 
 mod source;
 
 use std::collections::HashMap;
 use std::io::{Cursor, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use image::{ImageFormat, RgbImage};
 use labelsieve_files::work::outputs::Files;
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, option, words};
 use labelsieve_files::{DataError, counted};
 use labelsieve_networks::image_files::{PhotoRow, PhotoWriter};
 use serde::Serialize;
@@ -41,9 +41,9 @@ pub struct MiniImageNet {
     json: bool,
 }
 
-/// What was written.
+/// The size of the written photo set.
 #[derive(Serialize)]
-struct Written {
+struct PhotoSetSize {
     n_photos: usize,
     base_classes: usize,
     validation_classes: usize,
@@ -59,24 +59,24 @@ impl MiniImageNet {
         let lists = MiniPart::ALL.iter().any(|(part, _)| part.has_list(&self.splits));
         if lists && self.images.is_none() {
             return Err(Error::input(
-                format!("`{}` has lists of photos, and the photos are not given", self.splits.display()),
-                "give the folder of the photos, or ImageNet's class folders, with --images",
+                format!("`{}` has lists of photos, but the photos are missing", self.splits.display()),
+                words!["give the folder of the photos, or ImageNet's class folders, with ", option("images")],
             ));
         }
         let source = Source::open(&self.splits, self.images.as_deref());
         let progress = monitor.progress(MiniPart::ALL.iter().map(|(_, n)| *n as u64).sum(), "classes");
         let mut writer = PhotoWriter::create(&self.output)?;
         let mut part_of: HashMap<String, MiniPart> = HashMap::new();
-        let (mut counts, mut n_photos) = ([0; 3], 0);
+        let mut counts = [0; 3];
+        let mut n_photos = 0;
         for (place, (part, expected)) in MiniPart::ALL.into_iter().enumerate() {
             let photos = class_by_class(&source, part, &mut |class, photos| {
                 if let Some(other) = part_of.insert(class.to_owned(), part) {
-                    let (role, other) = (role(part), role(other));
                     return Err(DataError::malformed(
                         &self.splits,
                         format!("class `{class}`"),
                         "one part for each class",
-                        format!("{other} and {role}"),
+                        format!("{} and {}", role(other), role(part)),
                     ));
                 }
                 counts[place] += 1;
@@ -87,35 +87,37 @@ impl MiniImageNet {
             });
             let list = photos?;
             if counts[place] == 0 {
-                return Err(Error::input(
-                    format!("`{}`: expected photos of {} classes, found none", list.display(), role(part)),
-                    "is it the list or pickle of this part, and whole?",
-                ));
+                return Err(empty_part(part, &list));
             }
             if counts[place] != expected {
-                let (found, role) = (counted(counts[place], "class"), role(part));
-                monitor.warning(&format!("{role}: {found}, but mini-ImageNet has {expected}"));
+                let found = counted(counts[place], "class");
+                monitor.warning(&format!("{}: {found}, but mini-ImageNet has {expected}", role(part)));
             }
         }
         writer.finish()?;
         progress.finish();
         let [base_classes, validation_classes, novel_classes] = counts;
-        let written = Written { n_photos, base_classes, validation_classes, novel_classes };
-        match self.json {
-            true => output::json(out, "bench mini-imagenet", &written),
-            false => {
-                monitor.note(&format!(
-                    "{} of {base_classes} base, {validation_classes} validation and {novel_classes} novel classes written to `{}`",
-                    counted(n_photos, "photo"),
-                    self.output.display()
-                ));
-                Ok(())
-            }
+        let size = PhotoSetSize { n_photos, base_classes, validation_classes, novel_classes };
+        if self.json {
+            return output::json(out, "mini-imagenet", &size);
         }
+        monitor.note(&format!(
+            "{} of {base_classes} base, {validation_classes} validation and {novel_classes} novel classes written to `{}`",
+            counted(n_photos, "photo"),
+            self.output.display()
+        ));
+        Ok(())
     }
 }
 
-/// Hands out the photos of a part, a class at a time; returns the file that listed them.
+fn empty_part(part: MiniPart, list: &Path) -> Error {
+    Error::input(
+        format!("`{}`: expected photos of {} classes, found none", list.display(), role(part)),
+        "check that the list or pickle is the one of this part and complete",
+    )
+}
+
+/// Passes the photos of a part to `each`, one class at a time; returns the file that listed them.
 fn class_by_class(
     source: &Source,
     part: MiniPart,
@@ -161,7 +163,7 @@ fn rows(part: MiniPart, class: &str, photos: Vec<MiniPhoto>) -> Vec<PhotoRow> {
     photos.into_iter().enumerate().map(row).collect()
 }
 
-/// Pixels become PNG, which loses nothing.
+/// The image file; raw pixels become PNG, which is lossless.
 fn encoded(image: MiniImage) -> Vec<u8> {
     match image {
         MiniImage::Encoded(bytes) => bytes,
@@ -169,7 +171,7 @@ fn encoded(image: MiniImage) -> Vec<u8> {
             let mut bytes = Cursor::new(Vec::new());
             let image =
                 RgbImage::from_raw(width as u32, height as u32, rgb).expect("height × width × 3 bytes");
-            image.write_to(&mut bytes, ImageFormat::Png).expect("memory takes every PNG");
+            image.write_to(&mut bytes, ImageFormat::Png).expect("writing to memory cannot fail");
             bytes.into_inner()
         }
     }

@@ -1,4 +1,4 @@
-//! NumPy's legacy generator, as far as the paper's episodes need it: `RandomState(seed).choice(n, k, replace=False)`.
+//! The part of NumPy's legacy generator that the paper's episodes need: `RandomState(seed).choice(n, k, replace=False)`.
 //!
 //! The clean examples of the Places365 experiments were drawn with it, so the same numbers have to be drawn here.
 //! NumPy has frozen this stream (NEP 19).
@@ -39,7 +39,7 @@ impl LegacyNumpyRandom {
         numbers
     }
 
-    /// A number from 0 to `max`: bits are drawn until they do not exceed it.
+    /// A number from 0 to `max`, by rejection sampling.
     fn up_to(&mut self, max: u32) -> u32 {
         let mask = u32::MAX.checked_shr(max.leading_zeros()).unwrap_or(0);
         loop {

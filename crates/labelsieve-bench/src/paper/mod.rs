@@ -1,8 +1,9 @@
 //! `labelsieve-bench paper`: the paper's tables from its released features.
 //!
-//! Class by class: the pool is read and its graph made once, every method, shot and episode is scored on it, and
-//! the prototypes go into the run's journal. A killed run resumes with the next batch of classes; a finished one is
-//! printed again at once.
+//! `release` reads the released files, with `splits` and `legacy_numpy` for the clean examples of each episode. Class by class, the pool is
+//! read and its graph built once, every method, shot and episode is scored on it (`protocol/`), and the prototypes go into the run's
+//! journal. A killed run resumes with the next batch of classes; a finished one is printed again at once. `published` holds the paper's
+//! figures, printed beside ours.
 
 pub(crate) mod legacy_numpy;
 mod published;
@@ -26,7 +27,7 @@ use release::{Backbone, Dataset, Part, Phase, Release};
 use serde::Serialize;
 
 use crate::protocol::{
-    CellResult, Cells, Grid, Row, Run, Task, Tuned as Relevance, cell, choose_cosine, gain_by_pool_size,
+    CellResult, Cells, Grid, Row, Run, Task, TuningResult, cell, choose_cosine, gain_by_pool_size,
     gain_lines, gcn, intervals, prototype_rows, settings_of, shot_header, tune,
 };
 use crate::{COMMON, output, systems};
@@ -68,7 +69,7 @@ pub struct Paper {
     #[arg(long)]
     no_cosine: bool,
 
-    /// Also measure the systems that the paper compares with: diffusion (one graph of all candidates), logistic regression and others
+    /// Also measure the systems that the paper compares with: diffusion, logistic regression and others
     #[arg(long)]
     compared: bool,
 
@@ -81,7 +82,7 @@ pub struct Paper {
     #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON, display_order = 1001)]
     seed: u64,
 
-    /// File that keeps finished work; a run with the same settings resumes from it
+    /// File with the finished work; a run with the same settings resumes from it
     #[arg(long, value_name = "FILE", default_value = "labelsieve-bench-paper.run")]
     #[serde(serialize_with = "resume::debug")]
     run: PathBuf,
@@ -95,8 +96,8 @@ pub struct Paper {
     json: bool,
 }
 
-/// Options that add cells to the run and change none, and those that are not about cells.
-const ADDS_CELLS: [&str; 9] =
+/// Options that are not part of the resume key: they add cells without changing any, or do not concern cells.
+const NOT_IN_KEY: [&str; 9] =
     ["shots", "episodes", "tune", "no_cosine", "compared", "device", "run", "dry_run", "json"];
 
 fn parse_shot(text: &str) -> Result<usize, String> {
@@ -113,7 +114,7 @@ struct Report {
     rows: Vec<ReportRow>,
     /// Top-1 gain of gcn over clean only at the fewest shots, by number of candidates.
     gain_by_pool_size: Vec<GroupGain>,
-    tuned: Option<Tuned>,
+    tuned: Option<ChosenSettings>,
 }
 
 #[derive(Serialize)]
@@ -130,9 +131,9 @@ struct ReportRow {
     paper_all_top_5: Option<Vec<f64>>,
 }
 
-/// What was chosen on validation classes, by shot.
+/// The settings chosen on the validation classes, by shot.
 #[derive(Clone, Serialize)]
-struct Tuned {
+struct ChosenSettings {
     gcn_lambda: Vec<Trial<f32>>,
     mlp_lambda: Vec<Trial<f32>>,
     beta: Vec<Trial<f32>>,
@@ -144,28 +145,13 @@ impl Paper {
         let release = Release::new(&self.features, &self.splits, self.dataset, self.backbone);
         let part = release.open(Phase::Test)?;
         if self.dry_run {
-            let cells = self.shots.len() * usize::from(self.episodes);
-            monitor.note(&format!("each of {cells} cells (shots × episodes) trains once more over the same graphs; the estimate is for one:"));
-            let (method, pool_sizes) = (Method::gcn(), part.pool_sizes());
-            let work = Workload {
-                method: &method,
-                dim: part.dim(),
-                rows_held: pool_sizes.clone(),
-                n_clean: self.shots.iter().sum::<usize>() * usize::from(self.episodes) * pool_sizes.len(),
-                pool_sizes,
-                bytes_in_memory: part.bytes_in_memory(),
-            };
-            let estimate = work.estimate()?;
-            return match self.json {
-                true => output::json(out, "bench paper", &estimate),
-                false => output::lines(out, [estimate.to_string()]),
-            };
+            return self.print_estimate(&part, monitor, out);
         }
         let files: Vec<PathBuf> =
             release.files(Phase::Test).into_iter().chain(release.split_files()).collect();
         let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
         let opened = device::open(self.device, monitor)?;
-        let key = resume::Key::new("bench paper", self, &ADDS_CELLS)?
+        let key = resume::Key::new(&output::full_name("paper"), self, &NOT_IN_KEY)?
             .on_device(opened.kind())
             .with_files(&files)?;
         let (journal, records) = resume::open(
@@ -177,10 +163,7 @@ impl Paper {
         let grid = Grid { shots: self.shots.clone(), episodes: usize::from(self.episodes), seed: self.seed };
         let mut run = Run::new(opened.engine(), journal, records, grid);
 
-        let tuned = match self.tune {
-            true => Some(self.tune(&release, &mut run, monitor)?),
-            false => None,
-        };
+        let tuned = if self.tune { Some(self.tune(&release, &mut run, monitor)?) } else { None };
         let lambda = |s: usize| published::lambda(self.backbone, position(self.shots[s]));
         let rows = prototype_rows(self.shots.len(), tuned.as_ref().map(|(relevance, _)| relevance), &lambda);
         let cells = run.prototypes(&part, &settings_of(&rows), monitor)?;
@@ -211,16 +194,44 @@ impl Paper {
         if self.compared {
             self.add_systems(&release, &part, &mut run, &mut report, monitor)?;
         }
-        if self.json { output::json(out, "bench paper", &report) } else { output::lines(out, report.lines()) }
+        if self.json { output::json(out, "paper", &report) } else { output::lines(out, report.lines()) }
+    }
+
+    /// The memory and time of one cell.
+    fn print_estimate(&self, part: &Part, monitor: &dyn Monitor, out: &mut dyn Write) -> Result<()> {
+        let cells = self.shots.len() * usize::from(self.episodes);
+        monitor.note(&format!(
+            "the estimate is for one cell; each of the {cells} cells (shots × episodes) trains again on the same graphs"
+        ));
+        let method = Method::gcn();
+        let pool_sizes = part.pool_sizes();
+        let work = Workload {
+            method: &method,
+            dim: part.dim(),
+            rows_held: pool_sizes.clone(),
+            n_clean: self.shots.iter().sum::<usize>() * usize::from(self.episodes) * pool_sizes.len(),
+            pool_sizes,
+            bytes_in_memory: part.bytes_in_memory(),
+        };
+        let estimate = work.estimate()?;
+        if self.json {
+            return output::json(out, "paper", &estimate);
+        }
+        output::lines(out, [estimate.to_string()])
     }
 
     /// Chooses settings on the validation classes, by top-5 accuracy averaged over episodes.
-    fn tune(&self, release: &Release, run: &mut Run, monitor: &dyn Monitor) -> Result<(Relevance, Tuned)> {
+    fn tune(
+        &self,
+        release: &Release,
+        run: &mut Run,
+        monitor: &dyn Monitor,
+    ) -> Result<(TuningResult, ChosenSettings)> {
         let part = release.open(Phase::Val)?;
         let top_5 = |reached: &CellResult| reached.novel_top_5;
         let relevance = tune(run, &part, top_5, monitor)?;
         let first = |trials: &[Vec<Trial<f32>>]| trials.iter().map(|trials| trials[0]).collect::<Vec<_>>();
-        let mut chosen = Tuned {
+        let mut chosen = ChosenSettings {
             gcn_lambda: first(&relevance.gcn_lambda),
             mlp_lambda: first(&relevance.mlp_lambda),
             beta: first(&relevance.beta),
@@ -229,15 +240,16 @@ impl Paper {
         for s in 0..self.shots.len() {
             let start = Cosine::default();
             let source = gcn(chosen.gcn_lambda[s].setting).into();
-            chosen.cosine.push(match self.no_cosine {
-                true => Trial { setting: start, score: 0.0 },
-                false => choose_cosine(run, &part, s, &source, start, top_5, monitor)?,
+            chosen.cosine.push(if self.no_cosine {
+                Trial { setting: start, score: 0.0 }
+            } else {
+                choose_cosine(run, &part, s, &source, start, top_5, monitor)?
             });
         }
         Ok((relevance, chosen))
     }
 
-    /// The rows of other systems behind those that they belong to, with settings chosen on the validation classes if λ is.
+    /// Adds the rows of the compared systems, each after the row it belongs to, with settings chosen on the validation classes if λ is.
     fn add_systems(
         &self,
         release: &Release,
@@ -276,7 +288,7 @@ impl Paper {
 }
 
 fn position(k: usize) -> usize {
-    SHOTS.iter().position(|&shot| shot == k).expect("shots are checked when parsed")
+    SHOTS.iter().position(|&shot| shot == k).expect("shots are validated when parsed")
 }
 
 fn named<'a>(rows: &'a [Row], name: &str) -> Option<&'a Row> {

@@ -1,4 +1,4 @@
-//! The figures of the paper, to print beside ours: top-5 accuracy in per cent for k = 1, 2, 5, 10, 20.
+//! The figures of the paper, printed beside ours: top-5 accuracy in percent for k = 1, 2, 5, 10, 20.
 
 use super::release::{Backbone, Dataset};
 
@@ -20,7 +20,7 @@ pub enum Classes {
     All,
 }
 
-/// The published row of a method, where there is one.
+/// The published row of a method, if there is one.
 pub fn row(dataset: Dataset, backbone: Backbone, classes: Classes, name: &str) -> Option<[f64; 5]> {
     use Backbone::{Resnet10, Resnet50pca};
     use Classes::{All, Novel};

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use labelsieve::Features;
 use labelsieve::classifier::{Cosine, WeightedClass, prototype};
 use labelsieve_files::inputs::tables::{labels_of, load, rows_by_class};
-use labelsieve_files::work::{Error, Result, resume};
+use labelsieve_files::work::{Error, Result, option, resume, words};
 use labelsieve_files::{ExampleTable, TableColumns};
 use serde::Serialize;
 
@@ -57,7 +57,7 @@ pub struct Release {
 /// One phase of the benchmark, opened.
 pub struct Part {
     pub phase: Phase,
-    /// What its records in a journal begin with.
+    /// The prefix of its records in a journal.
     journal_name: String,
     /// Released class ids of the novel classes, in order.
     pub novel: Vec<usize>,
@@ -125,10 +125,13 @@ impl Release {
     pub fn open(&self, phase: Phase) -> Result<Part> {
         let [train, test, noisy] =
             self.files(phase).map(|path| ExampleTable::open(path, &TableColumns::default()));
-        let (train, test, noisy) = (train?, test?, noisy?);
+        let train = train?;
+        let test = test?;
+        let noisy = noisy?;
         let journal_name = match phase {
             Phase::Test => phase.name().to_owned(),
-            // Their candidates may arrive later or change; the work on the test classes is not lost by that.
+            // The stamp is part of the name, not of the resume key: candidates of validation classes may arrive later
+            // or change, and the work on the test classes must survive that.
             Phase::Val => format!("{} ({})", phase.name(), resume::stamp(&noisy.path)?),
         };
         let (novel, base, episodes) = match self.dataset {
@@ -226,7 +229,7 @@ impl Task for Part {
 
     fn clean(&self, episode: usize, k: usize) -> Result<Vec<Features>> {
         let mut drawn = match &self.episodes {
-            // The release counts episodes from 1 on.
+            // The release counts episodes from 1.
             Episodes::Drawn => Some(LegacyNumpyRandom::new(episode as u32 + 1)),
             Episodes::Listed(_) => None,
         };
@@ -250,12 +253,12 @@ impl Task for Part {
             .collect()
     }
 
-    /// The first of each base class's photos: a thousand classes of all of them would not fit in memory.
+    /// The first photos of each base class; all photos of a thousand classes would not fit in memory.
     fn base_sets(&self) -> Result<Vec<Features>> {
-        const MOST: usize = 200;
+        const MAX_EXAMPLES: usize = 200;
         let set = |&class: &usize| {
             let rows = self.train_rows.get(class);
-            load(&self.train, &rows[..rows.len().min(MOST)])
+            load(&self.train, &rows[..rows.len().min(MAX_EXAMPLES)])
         };
         self.base.iter().map(set).collect()
     }
@@ -285,7 +288,7 @@ impl Task for Part {
 }
 
 impl Part {
-    /// What the tables hold in memory, whether rows are read or not.
+    /// The bytes that the tables hold in memory, before any rows are read.
     pub fn bytes_in_memory(&self) -> u64 {
         [&self.train, &self.test, &self.noisy].iter().map(|table| table.features.bytes_in_memory()).sum()
     }
@@ -299,7 +302,7 @@ impl Part {
                     "class {class} has {} labelled photos in `{path}`, too few for {k} shots",
                     rows.len()
                 ),
-                "lower the number of shots with --shots",
+                words!["lower ", option("shots")],
             ));
         }
         let wrong = rows.iter().find(|&&row| row >= self.train.len() || labels.get(row) != class.to_string());

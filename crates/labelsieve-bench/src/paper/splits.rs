@@ -66,7 +66,8 @@ impl EpisodeSplits {
         let ([n_classes, n_per_class], false) = (&array.header().shape[..], array.header().fortran) else {
             return Err(array.wrong_shape("(classes, examples) in C order"));
         };
-        let (n_classes, n_per_class) = (*n_classes, *n_per_class);
+        let n_classes = *n_classes;
+        let n_per_class = *n_per_class;
         let rows = non_negative(array.path(), "row number", array.read_flat_ints()?)?;
         Ok(EpisodeSplits { n_classes, n_per_class, rows })
     }

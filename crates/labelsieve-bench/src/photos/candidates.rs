@@ -1,4 +1,4 @@
-//! The candidates of the novel classes: from a pool file, or by looking for names in titles.
+//! The candidates of the novel classes: from a pool file, or by matching class names with titles.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -23,12 +23,12 @@ pub struct CandidateSet {
 pub struct Pool {
     pub photos: Vec<usize>,
     pub relevant: Vec<bool>,
-    /// The name that was found in the title; empty for pool files.
+    /// The name found in the title of each; empty for pool files.
     pub matched: Vec<String>,
 }
 
 impl CandidateSet {
-    /// All sets that the configuration asks for.
+    /// All sets of the configuration.
     pub fn all(
         source: &CandidateSource,
         photos: &PhotoSet,
@@ -41,7 +41,7 @@ impl CandidateSet {
         }
     }
 
-    /// Irrelevant share of all candidates, and its mean over the classes that have any.
+    /// The irrelevant share of all candidates, and its mean over the classes that have candidates.
     pub fn noise(&self) -> (f64, f64) {
         self.noise_of(0..self.pools.len())
     }
@@ -62,20 +62,13 @@ impl CandidateSet {
         )
     }
 
-    /// Leaves out the photos that `keeps` says no to.
+    /// Removes the photos for which `keeps` is false.
     pub fn leave_out(&mut self, keeps: &[bool]) {
         for pool in &mut self.pools {
             let kept: Vec<bool> = pool.photos.iter().map(|&photo| keeps[photo]).collect();
-            let retain = |place: &mut usize| {
-                *place += 1;
-                kept[*place - 1]
-            };
-            let mut place = 0;
-            pool.photos.retain(|_| retain(&mut place));
-            place = 0;
-            pool.relevant.retain(|_| retain(&mut place));
-            place = 0;
-            pool.matched.retain(|_| retain(&mut place));
+            retain(&mut pool.photos, &kept);
+            retain(&mut pool.relevant, &kept);
+            retain(&mut pool.matched, &kept);
         }
     }
 
@@ -84,7 +77,7 @@ impl CandidateSet {
         self.pools.iter().map(|pool| pool.photos.len()).sum()
     }
 
-    /// Writes who is a candidate of what, and whether it belongs there.
+    /// Writes the candidates of every class with their ground truth.
     pub fn write(&self, photos: &PhotoSet, path: &Path) -> Result<()> {
         let mut writer = TruthWriter::create(path)?;
         for (class, pool) in photos.novel.iter().zip(&self.pools) {
@@ -104,7 +97,13 @@ impl CandidateSet {
     }
 }
 
-/// Candidates with their truth, as a file lists them.
+/// Keeps the items at the positions where `kept` is true.
+fn retain<T>(items: &mut Vec<T>, kept: &[bool]) {
+    let mut kept = kept.iter();
+    items.retain(|_| kept.next().copied().unwrap_or(false));
+}
+
+/// The candidates listed in a file, with their ground truth.
 fn from_file(path: &Path, photos: &PhotoSet) -> Result<CandidateSet> {
     let table = read_truth(path)?;
     let by_id = photos.by_id();

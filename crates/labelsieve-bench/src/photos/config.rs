@@ -1,5 +1,4 @@
-//! The configuration of a photo benchmark: which files, which columns, what counts as base and novel, where candidates
-//! come from.
+//! The configuration of a photo benchmark (TOML): files, columns, base and novel classes, the source of candidates, backbones.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +30,7 @@ pub struct Config {
     pub backbones: Vec<Backbone>,
 }
 
-/// The photos and what their columns mean.
+/// The photos and the meaning of their columns.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhotoColumns {
@@ -43,22 +42,22 @@ pub struct PhotoColumns {
     pub image: String,
     /// Column of classes.
     pub class: String,
-    /// Column of the names that a class goes by, separated by commas; without it, its class is its name.
+    /// Column of the names of a class, separated by commas; by default the class itself.
     #[serde(default)]
     pub names: Option<String>,
-    /// Column of titles: shown beside photos, and what names are looked for in.
+    /// Column of titles, shown beside photos and matched with names.
     #[serde(default)]
     pub title: Option<String>,
-    /// Column that tells base from novel classes.
+    /// Column that distinguishes base from novel classes.
     pub role: String,
     /// Its value for base classes.
     pub base: String,
     /// Its value for novel classes.
     pub novel: String,
-    /// Its value for classes to choose settings on; without it, half of the novel classes.
+    /// Its value for classes to choose settings on; by default half of the novel classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tuning: Option<String>,
-    /// Column that tells training from test photos.
+    /// Column that distinguishes training from test photos.
     pub split: String,
     /// Its value for training photos.
     pub train: String,
@@ -66,38 +65,38 @@ pub struct PhotoColumns {
     pub test: String,
 }
 
-/// Where the candidates of the novel classes come from.
+/// The source of the candidates of the novel classes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CandidateSource {
     /// A Parquet file with `class`, `id` and `relevant`.
     #[serde(default)]
     pub pool: Option<PathBuf>,
-    /// Rules by which names are looked for in the titles of training photos.
+    /// Rules that match names with the titles of training photos.
     #[serde(default)]
     pub rules: Vec<MatchRule>,
-    /// Whether wrong candidates were put there on purpose.
+    /// Whether the noise is simulated, i.e. wrong candidates were added on purpose.
     #[serde(default)]
     pub simulated: bool,
 }
 
-/// Which photos clean examples are drawn from.
+/// The photos that clean examples are drawn from.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CleanRule {
-    /// Only the first so many training photos of a class, in file order; without it, all of them.
+    /// Number of training photos of a class to draw from, the first in file order; by default all of them.
     #[serde(default)]
     pub first: Option<usize>,
 }
 
-/// What is measured.
+/// The cells and trials to measure.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Protocol {
     /// Numbers of clean examples.
     pub shots: Vec<usize>,
     pub episodes: usize,
-    /// What settings are chosen by.
+    /// The accuracy by which settings are chosen.
     pub tune_by: TuneBy,
     /// Few-way trials and the classes, clean and test examples of each.
     pub trials: usize,
@@ -120,10 +119,10 @@ impl Default for Protocol {
     }
 }
 
-/// More are a slip of the finger: the clean examples of all episodes, and what each trial reached, are in memory at once.
-const MOST_EPISODES: usize = 1_000;
-const MOST_TRIALS: usize = 1_000_000;
-const MOST_WAYS: usize = 1_000_000;
+/// Larger numbers are typos: the clean examples of all episodes and the results of all trials are in memory at once.
+const MAX_EPISODES: usize = 1_000;
+const MAX_TRIALS: usize = 1_000_000;
+const MAX_WAYS: usize = 1_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum TuneBy {
@@ -134,7 +133,7 @@ pub enum TuneBy {
 }
 
 impl TuneBy {
-    /// What is looked at of a cell.
+    /// The score of a cell.
     pub fn score(self) -> Score {
         match self {
             TuneBy::Top1 => |reached| reached.novel_top_1,
@@ -143,7 +142,7 @@ impl TuneBy {
     }
 }
 
-/// A network, or features that one made.
+/// A network, or features made with one.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Backbone {
@@ -155,19 +154,19 @@ pub struct Backbone {
     /// Features of all photos by id, where they exist already.
     #[serde(default)]
     pub features: Option<PathBuf>,
-    /// A command that makes `features`: with it, a run leaves the backbone out while they are missing.
+    /// A command that makes `features`; with it, runs skip the backbone while the features are missing.
     #[serde(default)]
     pub made_by: Option<String>,
-    /// Classifier of the base classes, W_B, where the network file holds none.
+    /// Classifier of the base classes, W_B, if the network file holds none.
     #[serde(default)]
     pub base_classifier: Option<PathBuf>,
-    /// What a reader must know, e.g. which novel classes it may have seen.
+    /// A note for readers, e.g. which novel classes it may have been trained on.
     #[serde(default)]
     pub note: String,
 }
 
 impl Config {
-    /// Reads a configuration and checks what can be checked without the data.
+    /// Reads a configuration and checks it as far as possible without the data.
     pub fn read(path: &Path) -> Result<Config> {
         let text = std::fs::read_to_string(path).map_err(DataError::io("read", path))?;
         let mut config: Config = toml::from_str(&text).map_err(|error| {
@@ -203,7 +202,7 @@ impl Config {
             (Some(_), false) => return bad("`candidates`", "`pool` or `rules`", "both".into()),
             (None, true) => return bad("`candidates`", "`pool` or `rules`", "neither".into()),
             (None, false) if self.photos.title.is_none() => {
-                return bad("`photos.title`", "a column of titles to look for names in", "none".into());
+                return bad("`photos.title`", "a column of titles to match names with", "none".into());
             }
             _ => (),
         }
@@ -217,10 +216,10 @@ impl Config {
             }
         }
         for (name, value, range) in [
-            ("`protocol.episodes`", *episodes, 1..=MOST_EPISODES),
-            ("`protocol.trials`", *trials, 1..=MOST_TRIALS),
-            ("`protocol.ways`", *ways, 2..=MOST_WAYS),
-            ("`protocol.queries`", *queries, 1..=MOST_WAYS),
+            ("`protocol.episodes`", *episodes, 1..=MAX_EPISODES),
+            ("`protocol.trials`", *trials, 1..=MAX_TRIALS),
+            ("`protocol.ways`", *ways, 2..=MAX_WAYS),
+            ("`protocol.queries`", *queries, 1..=MAX_WAYS),
         ] {
             if !range.contains(&value) {
                 return bad(name, &format!("{} to {}", range.start(), range.end()), value.to_string());

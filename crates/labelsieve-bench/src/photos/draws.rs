@@ -1,4 +1,4 @@
-//! Which photos are clean in which episode. Written to the run, so that other programs can measure on the same ones.
+//! The clean photos of each episode. They are written to the run, so that other programs can measure on the same ones.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::json;
 use super::config::{CleanRule, Protocol};
 use super::photo_set::{ClassPhotos, PhotoSet};
 
-/// Clean photos by episode and novel class, in the order in which they join.
+/// Clean photos by episode and novel class; the first k are the clean examples at k shots.
 pub struct Draws(Vec<Vec<Vec<usize>>>);
 
 /// The training photos of a class that may be clean examples.
@@ -22,19 +22,19 @@ pub fn labelled(class: &ClassPhotos, rule: CleanRule) -> &[usize] {
 
 impl Draws {
     pub fn new(photos: &PhotoSet, rule: CleanRule, protocol: &Protocol, seed: u64) -> Result<Draws> {
-        let most = protocol.shots.last().copied().unwrap_or(1);
+        let max_shots = protocol.shots.last().copied().unwrap_or(1);
         let sizes: Vec<usize> = photos.novel.iter().map(|class| labelled(class, rule).len()).collect();
-        if let Some(short) = sizes.iter().position(|&size| size < most) {
+        if let Some(short) = sizes.iter().position(|&size| size < max_shots) {
             return Err(Error::input(
                 format!(
-                    "class `{}` has {} photos to draw clean examples from, too few for {most} shots",
+                    "class `{}` has {} photos to draw clean examples from, too few for {max_shots} shots",
                     photos.novel[short].class, sizes[short]
                 ),
                 "lower `protocol.shots` or raise `clean.first` in the configuration",
             ));
         }
         let episode = |episode: usize| {
-            let drawn = draw_clean(&sizes, most, Stream::new(seed).branch(episode as u64));
+            let drawn = draw_clean(&sizes, max_shots, Stream::new(seed).branch(episode as u64));
             let photo = |(class, places): (&ClassPhotos, Vec<usize>)| {
                 places.into_iter().map(|place| labelled(class, rule)[place]).collect()
             };

@@ -1,4 +1,4 @@
-//! Features of all photos by a network: made once, kept in the run.
+//! Features of all photos by a network, computed once and kept in the run.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -26,8 +26,8 @@ pub fn images_of(photos: &PhotoSet, columns: &PhotoColumns) -> ImageFiles {
     ImageFiles { sources: photos.files.clone(), columns, on_damage: OnDamage::Skip }
 }
 
-/// What `network`, called `name`, makes of images, in `folder`: the features of an earlier run when network and images are still
-/// the same, else new ones. A killed embedding resumes where it stopped.
+/// The features of images by `network`, named `name`, in `folder`: those of an earlier run if network and images are unchanged, or new
+/// ones. A killed embedding resumes where it stopped.
 pub fn features(
     network: &Path,
     name: &str,

@@ -12,24 +12,24 @@ use labelsieve_networks::opening::network::read_network_file;
 use super::config::Backbone;
 use super::photo_set::PhotoSet;
 
-/// What a backbone made of the photos.
+/// The features of the photos by one backbone.
 pub struct BackboneFeatures {
     /// One row per photo; zeros for photos without features, which take no part.
     pub features: Features,
     /// W_B.
     pub base: WeightMatrix,
-    /// Whether W_B was learned with the backbone; else it is prototypes.
+    /// Whether W_B was learned with the backbone; otherwise it holds prototypes.
     pub base_is_learned: bool,
 }
 
-/// A table of features and where each photo is in it.
+/// A table of features and the row of each photo.
 pub struct FeatureTable {
     table: ExampleTable,
     rows: Vec<Option<usize>>,
 }
 
 impl FeatureTable {
-    /// Opens features and looks for every photo by its id; rows without ids belong to the photos in order.
+    /// Opens features and finds every photo by its id; rows without ids are in the order of the photos.
     pub fn open(path: &Path, photos: &PhotoSet) -> Result<FeatureTable> {
         let table = ExampleTable::open(path, &TableColumns::default())?;
         let rows: Vec<Option<usize>> = match &table.ids {
@@ -59,7 +59,7 @@ impl FeatureTable {
         self.rows[photo].is_some()
     }
 
-    /// Reads them all.
+    /// Reads the features of all photos.
     pub fn read(&self, backbone: &Backbone, photos: &PhotoSet) -> Result<BackboneFeatures> {
         let dim = self.table.features.cols().max(1);
         let present: Vec<usize> = self.rows.iter().filter_map(|row| *row).collect();
@@ -93,7 +93,7 @@ pub struct BaseClassifier {
 }
 
 impl BaseClassifier {
-    /// The one that is named, else the one in the network's file, where there is one for features of this width.
+    /// The classifier named by the configuration, or the one in the network's file if it fits features of this width.
     fn of(backbone: &Backbone, dim: usize) -> Result<Option<BaseClassifier>> {
         if let Some(path) = &backbone.base_classifier {
             let SavedClassifier { classes, dim, weight, scale, .. } = SavedClassifier::load(path)?;
@@ -115,7 +115,7 @@ impl BaseClassifier {
             let row = self.classes.iter().position(|name| *name == class.class).ok_or_else(|| {
                 Error::input(
                     format!("`{}` has no base class `{}`", self.path.display(), class.class),
-                    "the classifier must be that of the base classes of the photos",
+                    "the classifier must cover the base classes of the photos",
                 )
             })?;
             weights.extend_from_slice(&self.weight[row * dim..(row + 1) * dim]);
@@ -124,7 +124,7 @@ impl BaseClassifier {
     }
 }
 
-/// The classifier in a network's file, where there is one for features of this width.
+/// The classifier in a network's file, if there is one for features of this width.
 pub fn classifier_of(network: &Path, dim: usize) -> Result<Option<BaseClassifier>> {
     let NetworkFile { tensors, metadata } = read_network_file(network)?;
     let tensor = |wanted: &str| tensors.iter().find(|(name, _, _)| name == wanted);
@@ -135,13 +135,15 @@ pub fn classifier_of(network: &Path, dim: usize) -> Result<Option<BaseClassifier
     };
     let is_centred = tensor("centre.mean").is_some();
     if *shape != [metadata.classes.len(), dim] || scale.len() != 1 || is_centred {
-        return Ok(None); // features that a PCA has reduced, say
+        return Ok(None); // e.g. features reduced by PCA
     }
-    let (path, classes, weight) = (network.to_path_buf(), metadata.classes.clone(), weight.clone());
+    let path = network.to_path_buf();
+    let classes = metadata.classes.clone();
+    let weight = weight.clone();
     Ok(Some(BaseClassifier { path, classes, dim, weight, scale: scale[0] }))
 }
 
-/// Prototypes of all training photos, where no classifier of the base classes is known.
+/// Prototypes of all training photos, for backbones without a classifier of the base classes.
 fn base_prototypes(photos: &PhotoSet, features: &Features) -> Result<WeightMatrix> {
     let none = Features::empty(features.dim());
     let sets: Vec<Features> = photos.base.iter().map(|class| features.select(&class.train)).collect();

@@ -1,4 +1,4 @@
-//! The data of the paper's figures, and the relevance behind the galleries.
+//! The data of the paper's figures, and the relevance shown in galleries.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +16,7 @@ use super::config::PhotoColumns;
 use super::half::Half;
 use super::measure::Outcome;
 use super::tables::Heading;
-use crate::protocol::{Task, Tuned, class_gains};
+use crate::protocol::{Task, TuningResult, class_gains};
 
 /// Every figure of one backbone and one set of candidates.
 pub fn figures(outcome: &Outcome, report: &Half, shots: &[usize], heading: &Heading) -> Vec<Figure> {
@@ -39,7 +39,7 @@ pub fn figures(outcome: &Outcome, report: &Half, shots: &[usize], heading: &Head
     let others = [
         figure(
             "pools",
-            "candidates and what they bring",
+            "candidates and their gain",
             &format!("Gain in top-1 of GCN with prototypes over clean examples alone at k = {k}."),
             pool_sizes(outcome, report),
         ),
@@ -59,7 +59,7 @@ pub fn figures(outcome: &Outcome, report: &Half, shots: &[usize], heading: &Head
     lambda.into_iter().chain(others).collect()
 }
 
-fn lambda_curves(tuned: &Tuned, shots: &[usize]) -> FigureKind {
+fn lambda_curves(tuned: &TuningResult, shots: &[usize]) -> FigureKind {
     let series = shots.iter().zip(&tuned.gcn_lambda).map(|(k, trials)| {
         let mut points: Vec<Point> = trials
             .iter()
@@ -110,7 +110,8 @@ fn class_relevance(outcome: &Outcome, report: &Half, k: usize) -> Vec<ClassRelev
 }
 
 fn separation(outcome: &Outcome, report: &Half, k: usize) -> FigureKind {
-    let (mut relevant, mut irrelevant) = (Vec::new(), Vec::new());
+    let mut relevant = Vec::new();
+    let mut irrelevant = Vec::new();
     for class in class_relevance(outcome, report, k) {
         for (relevance, is_relevant) in class.relevance.into_iter().zip(class.relevant) {
             if is_relevant { relevant.push(relevance) } else { irrelevant.push(relevance) }
@@ -127,14 +128,15 @@ pub fn write_gallery(
     k: usize,
     columns: &PhotoColumns,
 ) -> Result<()> {
-    let photos = report.ground.photos;
+    let photos = report.context.photos;
     let mut relevance = RelevanceWriter::create(directory.relevance_path(), &[])?;
     let mut truth = TruthWriter::create(directory.truth_path())?;
     let mut wanted = HashSet::new();
     for class in 0..report.classes.len() {
-        let (pool, name) = (report.candidates(class), report.name(class));
+        let pool = report.candidates(class);
+        let name = report.name(class);
         let clean = report.clean_photos(class, 0, k);
-        let features = &report.ground.backbone.features;
+        let features = &report.context.backbone.features;
         let closest = closest_clean(&features.select(clean), &features.select(&pool.photos));
         let row = |photo: usize, relevance: f32, is_clean: bool| RelevanceRow {
             id: photos.ids[photo].clone(),
@@ -175,7 +177,7 @@ fn write_thumbnails(
     wanted: &HashSet<usize>,
     columns: &PhotoColumns,
 ) -> Result<()> {
-    let photos = report.ground.photos;
+    let photos = report.context.photos;
     let wanted: HashMap<&str, usize> =
         wanted.iter().map(|&photo| (photos.ids[photo].as_str(), photo)).collect();
     let image_columns = ImageColumns {
@@ -185,9 +187,10 @@ fn write_thumbnails(
     };
     const BLOCK_BYTES: usize = 32 << 20;
     let mut writer = ThumbnailWriter::create(directory.thumbnails_path())?;
-    let (mut rows, mut n_bytes) = (Vec::new(), 0);
+    let mut rows = Vec::new();
+    let mut n_bytes = 0;
     for image in ImageSource::open(&photos.files, &image_columns)?.images()? {
-        // An image that cannot be read is missing from the gallery, no more.
+        // An unreadable image is merely missing from the gallery.
         let Ok(EncodedImage { id, bytes, .. }) = image else { continue };
         let Some(&photo) = wanted.get(id.as_str()) else { continue };
         let title = photos.titles.get(photo).unwrap_or(&photos.class[photo]).clone();

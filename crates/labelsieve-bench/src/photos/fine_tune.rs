@@ -1,4 +1,4 @@
-//! The rows of the fine-tuned network: all of it learns from the photos by their relevance.
+//! The rows of the fine-tuned network: all its layers learn from the photos, weighted by relevance.
 
 use labelsieve::Features;
 use labelsieve::classifier::{WeightMatrix, WeightedClass, prototypes};
@@ -10,7 +10,7 @@ use labelsieve_networks::training::{Checkpoint, Examples, Objective, Rates, Reci
 use labelsieve_networks::{ScaleRule, Snapshot, dataset_features};
 use serde::{Deserialize, Serialize};
 
-use super::half::Half;
+use super::half::{Half, Halves};
 use super::measure::RowResult;
 use super::photo_set::ClassPhotos;
 use super::pictures::Pictures;
@@ -20,45 +20,45 @@ use crate::protocol::{CellResult, Row, Run, Score, Source, Task, best_of};
 const RATES: [f32; 3] = [0.001, 0.003, 0.01];
 const EPOCHS: [usize; 3] = [5, 10, 20];
 
-/// How fast and how long a network is fine-tuned.
+/// The learning rate and the number of epochs of fine-tuning.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
     pub rate: f32,
     pub epochs: usize,
 }
 
-/// The paper's, stated for fine-tuning with base classes.
+/// The paper's schedule, which it states for fine-tuning with base classes.
 const PAPER: Schedule = Schedule { rate: 0.01, epochs: 10 };
 
-/// Which classes a network is fine-tuned on.
+/// The classes that a network is fine-tuned on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Learns {
-    /// Eq. (6): the novel ones.
+enum TrainedClasses {
+    /// Eq. (6): novel classes.
     Novel,
-    /// Eq. (8): base classes too, with a softmax for either kind.
+    /// Eq. (8): base classes too, with a softmax for each kind.
     Base,
-    /// The losses of eq. (8) under one softmax of all classes.
+    /// The losses of eq. (8) under one softmax over all classes.
     BaseTogether,
 }
 
-impl Learns {
+impl TrainedClasses {
     fn row_name(self) -> &'static str {
         match self {
-            Learns::Novel => "gcn, fine-tuned",
-            Learns::Base => "gcn, fine-tuned with base",
-            Learns::BaseTogether => "gcn, fine-tuned with base, one softmax",
+            TrainedClasses::Novel => "gcn, fine-tuned",
+            TrainedClasses::Base => "gcn, fine-tuned with base",
+            TrainedClasses::BaseTogether => "gcn, fine-tuned with base, one softmax",
         }
     }
 }
 
-/// A network and the photos it can learn from.
+/// A network, the device it learns on and the photos it learns from.
 pub struct FineTuning<'a> {
     pub device: &'a OpenLearners,
     pub opened: &'a OpenedNetwork,
     pub pictures: &'a Pictures,
 }
 
-/// One training: of a half's classes, with the weights of a source at a shot in an episode.
+/// One training: the classes of a half, with the weights of a source at a shot in an episode.
 #[derive(Clone, Copy)]
 struct Session<'a> {
     half: &'a Half<'a>,
@@ -66,30 +66,31 @@ struct Session<'a> {
     k: usize,
     episode: usize,
     source: &'a Source,
-    learns: Learns,
+    learns: TrainedClasses,
     schedule: Schedule,
 }
 
 impl FineTuning<'_> {
-    /// The rows, for the first `episodes` episodes of every shot, and the schedules chosen for the first row on the tuning
-    /// classes, if there are any: on one episode, as for the cosine classifier. All others have the paper's schedule.
+    /// The rows, for the first `episodes` episodes of every shot, and the schedules chosen for the first row on one episode of the
+    /// tuning classes, if there are any. All other rows use the paper's schedule.
     pub fn rows(
         &self,
         run: &mut Run,
-        (tuning, report): (Option<&Half>, &Half),
+        halves: Halves,
         gcn: &Row,
         episodes: usize,
         score: Score,
         monitor: &dyn Monitor,
     ) -> Result<(Vec<RowResult>, Vec<Trial<Schedule>>)> {
-        let (mut rows, mut chosen) = (Vec::new(), Vec::new());
-        for learns in [Learns::Novel, Learns::Base, Learns::BaseTogether] {
+        let mut rows = Vec::new();
+        let mut chosen = Vec::new();
+        for learns in [TrainedClasses::Novel, TrainedClasses::Base, TrainedClasses::BaseTogether] {
             let mut cells = Vec::new();
             for (shot, source) in gcn.sources.iter().enumerate() {
                 let k = run.grid.shots[shot];
                 let mut session =
-                    Session { half: report, shot, k, episode: 0, source, learns, schedule: PAPER };
-                if let (Learns::Novel, Some(tuning)) = (learns, tuning) {
+                    Session { half: halves.report, shot, k, episode: 0, source, learns, schedule: PAPER };
+                if let Some(tuning) = halves.tuning.filter(|_| learns == TrainedClasses::Novel) {
                     let trial = self.choose(run, Session { half: tuning, ..session }, score, monitor)?;
                     session.schedule = trial.setting;
                     chosen.push(trial);
@@ -120,7 +121,7 @@ impl FineTuning<'_> {
         best_of(trials)
     }
 
-    /// What a training reaches: as the journal has kept it, else now.
+    /// The accuracy after a training: read from the journal, or measured now.
     fn reached(&self, run: &mut Run, session: Session, monitor: &dyn Monitor) -> Result<CellResult> {
         let recipe = self.recipe(session.schedule);
         let key = format!(
@@ -144,7 +145,8 @@ impl FineTuning<'_> {
         Ok(reached)
     }
 
-    fn recipe(&self, Schedule { rate, epochs }: Schedule) -> Recipe {
+    fn recipe(&self, schedule: Schedule) -> Recipe {
+        let Schedule { rate, epochs } = schedule;
         let input = self.opened.network.input();
         let usual = Recipe::fine_tuning(input.height, input.width);
         Recipe { epochs, rates: Rates::Steps(vec![(0, rate)]), ..usual }
@@ -179,13 +181,13 @@ impl FineTuning<'_> {
             episode + 1
         ));
         let start = Checkpoint::start(self.start(session, weights)?);
-        let learned = training.run(start, &mut Shown(&progress))?;
+        let learned = training.run(start, &mut ProgressBar(&progress))?;
         progress.finish();
         self.test(session, &learned.snapshot)
     }
 
-    /// The network with a classifier that starts at the prototypes of the weighted examples, behind W_B if base classes
-    /// learn too.
+    /// The network with a classifier that starts at the prototypes of the weighted examples, preceded by W_B if base classes learn
+    /// too.
     fn start(&self, session: Session, weights: &[Vec<f32>]) -> Result<Snapshot> {
         let Session { half, k, episode, .. } = session;
         let clean = half.clean(episode, k)?;
@@ -199,7 +201,7 @@ impl FineTuning<'_> {
         Ok(self.opened.snapshot.with_classifier(&self.opened.network, &rows, half.scale())?)
     }
 
-    /// Base photos, if they learn too, and clean photos count 1, candidates by their relevance.
+    /// The weighted examples: 1 for base photos (if base classes learn too) and clean photos, the relevance for candidates.
     fn examples(&self, session: Session, weights: &[Vec<f32>]) -> Examples {
         let Session { half, k, episode, learns, .. } = session;
         let n_base = session.n_base();
@@ -207,7 +209,7 @@ impl FineTuning<'_> {
         let mut add = |photo: usize, class: usize, relevance: f32| {
             examples.extend(self.pictures.place(photo).map(|row| (row, class as u32, relevance)));
         };
-        for (class, photos) in half.ground.photos.base[..n_base].iter().enumerate() {
+        for (class, photos) in half.context.photos.base[..n_base].iter().enumerate() {
             photos.train.iter().for_each(|&photo| add(photo, class, 1.0));
         }
         for (class, weights) in weights.iter().enumerate() {
@@ -215,17 +217,16 @@ impl FineTuning<'_> {
             let noisy = half.candidates(class).photos.iter().zip(weights);
             noisy.for_each(|(&photo, &relevance)| add(photo, n_base + class, relevance));
         }
-        let split = if learns == Learns::BaseTogether { 0 } else { n_base };
+        let split = if learns == TrainedClasses::BaseTogether { 0 } else { n_base };
         let n_classes = n_base + weights.len();
         Examples { split, ..Examples::weighted(self.pictures.images.clone(), n_classes, examples) }
     }
 
-    /// Tests on the novel classes, and on all of them if base classes learned too: in a network that has moved on, W_B
-    /// means nothing.
+    /// Tests on the novel classes, and on all classes if base classes learned too: otherwise W_B does not fit the changed network.
     fn test(&self, session: Session, snapshot: &Snapshot) -> Result<CellResult> {
         let Session { half, .. } = session;
         let network = &self.opened.network;
-        let photos = half.ground.photos;
+        let photos = half.context.photos;
         let learned = Features::new(snapshot.class_weights(network)?.to_vec(), network.dim())?;
         let n_base = session.n_base();
         let part = |rows: std::ops::Range<usize>| -> Result<WeightMatrix> {
@@ -234,12 +235,11 @@ impl FineTuning<'_> {
         };
         let novel = half.classes.iter().map(|&class| &photos.novel[class]);
         let (novel, novel_labels) = self.features(snapshot, novel)?;
-        let base = match n_base {
-            0 => None,
-            _ => {
-                let (features, labels) = self.features(snapshot, photos.base.iter())?;
-                Some(BaseTest { weights: part(0..n_base)?, features, labels })
-            }
+        let base = if n_base == 0 {
+            None
+        } else {
+            let (features, labels) = self.features(snapshot, photos.base.iter())?;
+            Some(BaseTest { weights: part(0..n_base)?, features, labels })
         };
         let tests = TestSets { novel, novel_labels, base };
         CellResult::new(&tests, &part(n_base..learned.len())?).context("cannot test the fine-tuned network")
@@ -252,32 +252,33 @@ impl FineTuning<'_> {
         classes: impl Iterator<Item = &'b ClassPhotos>,
     ) -> Result<(Features, Vec<usize>)> {
         let network = &self.opened.network;
-        let (mut rows, mut labels) = (Vec::new(), Vec::new());
+        let mut rows = Vec::new();
+        let mut labels = Vec::new();
         for (label, class) in classes.enumerate() {
             rows.extend(class.test.iter().filter_map(|&photo| self.pictures.place(photo)));
             labels.resize(rows.len(), label);
         }
         let mut learner = self.device.learners().learner(network, snapshot)?;
-        let look = (self.opened.metadata.image_size, self.opened.view);
-        let features = dataset_features(learner.as_mut(), &self.pictures.images, &rows, look, |_| ())?;
+        let view = (self.opened.metadata.image_size, self.opened.view);
+        let features = dataset_features(learner.as_mut(), &self.pictures.images, &rows, view, |_| ())?;
         Ok((Features::new(features, network.dim())?, labels))
     }
 }
 
 impl Session<'_> {
-    /// Base classes that learn too.
+    /// The number of base classes that learn too.
     fn n_base(&self) -> usize {
         match self.learns {
-            Learns::Novel => 0,
-            Learns::Base | Learns::BaseTogether => self.half.ground.photos.base.len(),
+            TrainedClasses::Novel => 0,
+            TrainedClasses::Base | TrainedClasses::BaseTogether => self.half.context.photos.base.len(),
         }
     }
 }
 
-/// Shows how far a training is.
-struct Shown<'a>(&'a Progress);
+/// Advances the progress bar batch by batch.
+struct ProgressBar<'a>(&'a Progress);
 
-impl Watcher for Shown<'_> {
+impl Watcher for ProgressBar<'_> {
     fn epoch_starts(&mut self, _: usize, _: usize) {}
 
     fn batch_done(&mut self, images: usize) -> labelsieve_networks::Result<()> {

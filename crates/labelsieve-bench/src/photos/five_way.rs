@@ -14,18 +14,18 @@ use serde_json::json;
 
 use super::config::{Backbone, Protocol};
 use super::draws::labelled;
-use super::half::{Ground, Half};
-use super::prepare::Prepared;
-use super::{Collected, Photos, measure};
+use super::half::Half;
+use super::prepare::BenchmarkInputs;
+use super::{CollectedResults, Comparison, Photos, measure};
 use crate::classifier::Attention;
 use crate::protocol::{Run, Source, Task, best_of, cell, cosine_settings, gcn, means_over, mlp, table_cell};
 
 /// Trials that λ is chosen on.
 const TUNING_TRIALS: usize = 100;
-/// Trials that are kept together in the journal, and that the cosine classifier is tuned on.
+/// Trials per journal record, and trials that the cosine classifier is tuned on.
 const BLOCK: usize = 50;
 
-/// How the weights of a trial's classes are learned.
+/// The ways to learn the weights of a trial's classes.
 #[derive(Clone, Copy)]
 enum Learner<'a> {
     Prototype,
@@ -59,11 +59,11 @@ struct Group<'a> {
     learners: Vec<Learner<'a>>,
 }
 
-/// What a row reached with so many clean examples.
+/// The result of a row at one number of clean examples.
 struct FewWayCell {
     row: String,
     is_bound: bool,
-    /// Where the weights come from and what learns from them.
+    /// The source of the weights and the learner.
     setting: serde_json::Value,
     reached: Interval,
 }
@@ -82,22 +82,20 @@ impl Photos {
     /// Accuracy of few-way trials for one backbone and one set of candidates; returns the table as lines.
     pub(super) fn five_way(
         &self,
-        prepared: &Prepared,
-        ground: Ground,
-        backbone: &Backbone,
+        comparison: &Comparison,
         run: &mut Run,
-        collected: &mut Collected,
-        monitor: &dyn Monitor,
+        collected: &mut CollectedResults,
     ) -> Result<Vec<String>> {
-        let protocol = &prepared.config.protocol;
-        let (tune, report) = prepared.photos.halves();
-        let tuning = Half::new(ground, tune, "tuning");
-        let report = Half::new(ground, report, "reported");
+        let Comparison { inputs, context, backbone, monitor } = *comparison;
+        let protocol = &inputs.config.protocol;
+        let (tune, report) = inputs.photos.halves();
+        let tuning = Half::new(context, tune, "tuning");
+        let report = Half::new(context, report, "reported");
         let attention = measure::attention(run, &report, self.seed, monitor)?;
         let mut columns: Vec<Vec<FewWayCell>> = Vec::new();
         for &k in &protocol.trial_shots {
-            let tuning = run.clock.time("graphs", || self.trials(prepared, &tuning, protocol, k))?;
-            let report = run.clock.time("graphs", || self.trials(prepared, &report, protocol, k))?;
+            let tuning = run.clock.time("graphs", || self.trials(inputs, &tuning, protocol, k))?;
+            let report = run.clock.time("graphs", || self.trials(inputs, &report, protocol, k))?;
             let mut column = Vec::new();
             for group in groups(run, &tuning, k, attention.as_ref(), monitor)? {
                 let reached = report.measure(run, &group, protocol.trials, monitor)?;
@@ -110,18 +108,18 @@ impl Photos {
             }
             columns.push(column);
         }
-        Ok(self.few_way_table(prepared, &report, backbone, &columns, collected))
+        Ok(self.few_way_table(inputs, &report, backbone, &columns, collected))
     }
 
     fn trials<'a>(
         &self,
-        prepared: &'a Prepared,
+        inputs: &'a BenchmarkInputs,
         half: &'a Half<'a>,
         protocol: &Protocol,
         k: usize,
     ) -> Result<Trials<'a>> {
         let pools = (0..half.classes.len()).map(|class| half.pool(class)).collect::<Result<Vec<_>>>()?;
-        let class = |&class: &usize| labelled(&prepared.photos.novel[class], prepared.config.clean);
+        let class = |&class: &usize| labelled(&inputs.photos.novel[class], inputs.config.clean);
         Ok(Trials {
             half,
             pools: pools.into_par_iter().map(NoisyPool::with_graph).collect(),
@@ -133,14 +131,14 @@ impl Photos {
 
     fn few_way_table(
         &self,
-        prepared: &Prepared,
+        inputs: &BenchmarkInputs,
         report: &Half,
         backbone: &Backbone,
         columns: &[Vec<FewWayCell>],
-        collected: &mut Collected,
+        collected: &mut CollectedResults,
     ) -> Vec<String> {
-        let protocol = &prepared.config.protocol;
-        let heading = self.heading(prepared, backbone, report);
+        let protocol = &inputs.config.protocol;
+        let heading = self.heading(inputs, backbone, report);
         let names: Vec<String> =
             protocol.trial_shots.iter().map(|k| format!("{}-way, k = {k}", protocol.ways)).collect();
         let of_row = |row: usize| columns.iter().map(move |column| &column[row].reached);
@@ -173,7 +171,7 @@ impl Photos {
             json!({ "name": columns[0][row].row, "top_1": reached, "settings": settings })
         };
         collected.results.push(json!({
-            "backbone": backbone.name, "candidates": report.ground.candidates.name, "ways": protocol.ways,
+            "backbone": backbone.name, "candidates": report.context.candidates.name, "ways": protocol.ways,
             "trials": protocol.trials, "shots": protocol.trial_shots,
             "rows": rows.map(as_json).collect::<Vec<_>>(),
         }));
@@ -200,11 +198,12 @@ fn groups<'a>(
         }
         Ok(method(best_of(trials)?.setting))
     };
-    let (gcn, mlp) = (choose("gcn", gcn)?, choose("mlp", mlp)?);
+    let gcn = choose("gcn", gcn)?;
+    let mlp = choose("mlp", mlp)?;
     monitor.detail(&format!("k = {k}: {} and {}", json!(gcn), json!(mlp)));
     let start = Cosine { scale: tuning.half.scale(), ..Cosine::default() };
     let mut with_cosine = |name, source: Source| -> Result<Group<'a>> {
-        let settings = cosine_settings(start, tuning.most_examples(&source));
+        let settings = cosine_settings(start, tuning.max_examples(&source));
         let learners = settings.into_iter().map(Learner::Cosine).collect();
         let all = Group { name, source: source.clone(), learners };
         let reached = tuning.measure(run, &all, BLOCK, monitor)?;
@@ -228,8 +227,8 @@ fn groups<'a>(
 }
 
 impl Trials<'_> {
-    /// The most examples that a trial can have.
-    fn most_examples(&self, source: &Source) -> usize {
+    /// The largest number of examples of a trial.
+    fn max_examples(&self, source: &Source) -> usize {
         let mut sizes = self.half.pool_sizes();
         if *source == Source::CleanOnly {
             sizes.fill(0);
@@ -286,15 +285,17 @@ impl Trials<'_> {
 
     /// The accuracy of each learner of a group in one trial.
     fn trial(&self, group: &Group, number: usize) -> Result<Vec<f64>> {
-        let photos = self.half.ground.photos;
-        let features = &self.half.ground.backbone.features;
+        let photos = self.half.context.photos;
+        let features = &self.half.context.backbone.features;
         let novel = |class: usize| &photos.novel[self.half.classes[class]];
         let labelled: Vec<usize> = self.labelled.iter().map(|labelled| labelled.len()).collect();
         let tests: Vec<usize> = (0..labelled.len()).map(|class| novel(class).test.len()).collect();
         let stream = self.stream.branch(number as u64);
         let trial = self.rule.draw(&labelled, &tests, stream)?;
-        let (mut clean, mut queries, mut labels, mut clean_photos) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut clean = Vec::new();
+        let mut queries = Vec::new();
+        let mut labels = Vec::new();
+        let mut clean_photos = Vec::new();
         for (way, &class) in trial.classes.iter().enumerate() {
             let chosen: Vec<usize> =
                 trial.clean[way].iter().map(|&place| self.labelled[class][place]).collect();
@@ -319,18 +320,19 @@ impl Trials<'_> {
         group.learners.iter().map(reached).collect()
     }
 
-    /// A class's candidates without its clean photos: the shared pool when none of them is in it.
+    /// A class's candidates without its clean photos: the shared pool if it contains none of them.
     fn pool(&self, class: usize, clean: &[usize]) -> TrialPool<'_> {
         let candidates = self.half.candidates(class);
         let kept: Vec<usize> = (0..candidates.photos.len())
             .filter(|&place| !clean.contains(&candidates.photos[place]))
             .collect();
-        match kept.len() == candidates.photos.len() {
-            true => TrialPool::Shared(&self.pools[class], &candidates.relevant),
-            false => TrialPool::Own(
+        if kept.len() == candidates.photos.len() {
+            TrialPool::Shared(&self.pools[class], &candidates.relevant)
+        } else {
+            TrialPool::Own(
                 Box::new(NoisyPool::new(self.pools[class].features().select(&kept))),
                 kept.iter().map(|&place| candidates.relevant[place]).collect(),
-            ),
+            )
         }
     }
 
@@ -358,7 +360,8 @@ impl Trials<'_> {
     }
 
     fn learn(&self, learner: Learner, classes: &[WeightedClass], stream: Stream) -> Result<WeightMatrix> {
-        let (dim, scale) = (self.half.dim(), self.half.scale());
+        let dim = self.half.dim();
+        let scale = self.half.scale();
         Ok(match learner {
             Learner::Prototype => prototypes(classes, dim, scale)?,
             Learner::Attention(attention) => attention.weights(classes)?,
@@ -367,7 +370,7 @@ impl Trials<'_> {
     }
 }
 
-/// The candidates of a class in a trial, and which of them are relevant.
+/// The candidates of a class in a trial, and whether each is relevant.
 enum TrialPool<'a> {
     Shared(&'a NoisyPool, &'a [bool]),
     Own(Box<NoisyPool>, Vec<bool>),

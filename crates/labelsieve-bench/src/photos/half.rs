@@ -9,24 +9,31 @@ use super::features::BackboneFeatures;
 use super::photo_set::PhotoSet;
 use crate::protocol::Task;
 
-/// Everything that both halves share.
+/// The data that both halves share.
 #[derive(Clone, Copy)]
-pub struct Ground<'a> {
+pub struct PhotoContext<'a> {
     pub photos: &'a PhotoSet,
     pub draws: &'a Draws,
     pub candidates: &'a CandidateSet,
     pub backbone: &'a BackboneFeatures,
 }
 
-/// The classes to tune on, or those to report.
+/// The classes to tune on, or the classes to report.
 pub struct Half<'a> {
-    pub ground: Ground<'a>,
+    pub context: PhotoContext<'a>,
     /// Positions among the novel classes.
     pub classes: Vec<usize>,
     journal_name: String,
     title: String,
-    /// Whether base classes compete too.
+    /// Whether the test on all classes is included.
     base: BaseClasses,
+}
+
+/// The classes to tune on, if any, and the classes to report.
+#[derive(Clone, Copy)]
+pub struct Halves<'a> {
+    pub tuning: Option<&'a Half<'a>>,
+    pub report: &'a Half<'a>,
 }
 
 /// Whether base classes are tested together with the novel ones.
@@ -37,41 +44,42 @@ enum BaseClasses {
 }
 
 impl<'a> Half<'a> {
-    pub fn new(ground: Ground<'a>, classes: Vec<usize>, name: &str) -> Half<'a> {
-        let journal_name = format!("{} {name}", ground.candidates.name);
-        let title = format!("{}, {name} classes", ground.candidates.name);
-        Half { ground, classes, journal_name, title, base: BaseClasses::Tested }
+    pub fn new(context: PhotoContext<'a>, classes: Vec<usize>, name: &str) -> Half<'a> {
+        let journal_name = format!("{} {name}", context.candidates.name);
+        let title = format!("{}, {name} classes", context.candidates.name);
+        Half { context, classes, journal_name, title, base: BaseClasses::Tested }
     }
 
-    /// Without the test on all classes, which decides no setting.
+    /// The half without the test on all classes, which tuning does not use.
     pub fn novel_only(self) -> Half<'a> {
         Half { base: BaseClasses::LeftOut, ..self }
     }
 
     /// The candidates of a class of this half.
     pub fn candidates(&self, class: usize) -> &'a Pool {
-        &self.ground.candidates.pools[self.classes[class]]
+        &self.context.candidates.pools[self.classes[class]]
     }
 
     /// The clean photos of a class of this half.
     pub fn clean_photos(&self, class: usize, episode: usize, k: usize) -> &'a [usize] {
-        self.ground.draws.clean(episode, self.classes[class], k)
+        self.context.draws.clean(episode, self.classes[class], k)
     }
 
     /// The name of a class of this half.
     pub fn name(&self, class: usize) -> &'a str {
-        &self.ground.photos.novel[self.classes[class]].display
+        &self.context.photos.novel[self.classes[class]].display
     }
 
     fn select(&self, photos: &[usize]) -> Features {
-        self.ground.backbone.features.select(photos)
+        self.context.backbone.features.select(photos)
     }
 
     fn tests<'b>(
         &self,
         classes: impl Iterator<Item = &'b super::photo_set::ClassPhotos>,
     ) -> (Features, Vec<usize>) {
-        let (mut photos, mut labels) = (Vec::new(), Vec::new());
+        let mut photos = Vec::new();
+        let mut labels = Vec::new();
         for (label, class) in classes.enumerate() {
             photos.extend_from_slice(&class.test);
             labels.extend(std::iter::repeat_n(label, class.test.len()));
@@ -90,7 +98,7 @@ impl Task for Half<'_> {
     }
 
     fn dim(&self) -> usize {
-        self.ground.backbone.features.dim()
+        self.context.backbone.features.dim()
     }
 
     fn pool_sizes(&self) -> Vec<usize> {
@@ -116,30 +124,30 @@ impl Task for Half<'_> {
     }
 
     fn background(&self) -> Result<Features> {
-        let base = self.ground.photos.base.iter().flat_map(|class| class.train.iter().copied());
+        let base = self.context.photos.base.iter().flat_map(|class| class.train.iter().copied());
         Ok(self.select(&base.collect::<Vec<_>>()))
     }
 
     fn base_sets(&self) -> Result<Vec<Features>> {
-        Ok(self.ground.photos.base.iter().map(|class| self.select(&class.train)).collect())
+        Ok(self.context.photos.base.iter().map(|class| self.select(&class.train)).collect())
     }
 
     fn novel_test(&self) -> Result<(Features, Vec<usize>)> {
-        Ok(self.tests(self.classes.iter().map(|&class| &self.ground.photos.novel[class])))
+        Ok(self.tests(self.classes.iter().map(|&class| &self.context.photos.novel[class])))
     }
 
     fn base_test(&self) -> Result<Option<(Features, Vec<usize>)>> {
-        let base = &self.ground.photos.base;
+        let base = &self.context.photos.base;
         let tested = self.base == BaseClasses::Tested && !base.is_empty();
         Ok(tested.then(|| self.tests(base.iter())))
     }
 
     fn base_weights(&self) -> Result<Vec<f32>> {
-        let weights = self.ground.backbone.base.weights();
+        let weights = self.context.backbone.base.weights();
         Ok(weights.block(0..weights.len()).to_vec())
     }
 
     fn scale(&self) -> f32 {
-        self.ground.backbone.base.scale()
+        self.context.backbone.base.scale()
     }
 }

@@ -7,26 +7,27 @@ use labelsieve::relevance::paper_lambda;
 use labelsieve_files::work::{Context, Monitor, Result};
 
 use super::fine_tune::Schedule;
-use super::half::Half;
+use super::half::{Half, Halves};
 use crate::classifier::{Attention, AttentionParameters, AttentionTraining};
 use crate::protocol::{
-    CellResult, Row, Run, Score, Source, Task, Tuned, choose_cosine, prototype_rows, settings_of, tune,
+    CellResult, Learner, Row, Run, Score, Source, Task, TuningResult, choose_cosine, prototype_rows,
+    settings_of, tune,
 };
 use crate::systems::SystemRow;
 
 /// A row of the tables.
 pub struct RowResult {
     pub name: String,
-    /// Whether it is a bound rather than a method.
+    /// Whether it is an upper bound rather than a method.
     pub is_bound: bool,
     /// By shot and episode.
     pub cells: Vec<Vec<CellResult>>,
 }
 
-/// What was measured for one backbone and one set of candidates.
+/// The measurements for one backbone and one set of candidates.
 pub struct Outcome {
-    /// What was tried on the tuning classes, if there are any.
-    pub tuned: Option<Tuned>,
+    /// The trials on the tuning classes, if there are any.
+    pub tuned: Option<TuningResult>,
     /// Chosen settings of each cosine row, by shot.
     pub cosine: Vec<(String, Vec<Trial<Cosine>>)>,
     /// Chosen schedules of fine-tuning, by shot.
@@ -34,16 +35,16 @@ pub struct Outcome {
     /// Settings of the rows of `--compared`, by shot.
     pub systems: Vec<(&'static str, Vec<serde_json::Value>)>,
     pub rows: Vec<RowResult>,
-    /// Where the weights of the rows with prototypes come from.
+    /// The sources of the weights of the rows with prototypes.
     pub sources: Vec<Row>,
-    /// Relevance of gcn against the truth on the reported classes, by shot and episode.
+    /// Relevance of gcn against ground truth on the reported classes, by shot and episode.
     pub separation: Vec<Vec<RelevanceAnalysis>>,
     /// Relevance of gcn at the fewest shots in the first episode, by class.
     pub relevance: Vec<Vec<f32>>,
 }
 
 impl Outcome {
-    /// Adds rows behind the one of this name, or at the end.
+    /// Inserts rows after the one of this name, or at the end.
     pub fn add_after(&mut self, name: &str, rows: Vec<RowResult>) {
         let place = self.rows.iter().position(|row| row.name == name).map_or(self.rows.len(), |at| at + 1);
         self.rows.splice(place..place, rows);
@@ -58,7 +59,7 @@ impl Outcome {
 
     /// The settings of gcn.
     pub fn gcn(&self) -> Result<&Row> {
-        self.sources.iter().find(|row| row.name == "gcn").context("a row of gcn")
+        self.sources.iter().find(|row| row.name == "gcn").context("no row of gcn")
     }
 
     /// A row by its name.
@@ -67,15 +68,15 @@ impl Outcome {
     }
 }
 
-/// Tunes on one half, if there is one, and measures on the other; without tuning, settings are the paper's.
+/// Tunes on the tuning half, if there is one, and measures on the reported half; without tuning, settings are the paper's.
 pub fn measure(
     run: &mut Run,
-    tuning: Option<&Half>,
-    report: &Half,
+    halves: Halves,
     attention: Option<&Attention>,
     score: Score,
     monitor: &dyn Monitor,
 ) -> Result<Outcome> {
+    let Halves { tuning, report } = halves;
     let n_shots = run.grid.shots.len();
     let tuned = tuning.map(|tuning| tune(run, tuning, score, monitor)).transpose()?;
     let mut sources = prototype_rows(n_shots, tuned.as_ref(), &|s| paper_lambda(run.grid.shots[s]));
@@ -100,11 +101,11 @@ pub fn measure(
             is_bound: row.name == "oracle",
             cells: by_shot.collect(),
         });
-        if let (Some(attention), "clean only") = (attention, row.name) {
+        if let Some(attention) = attention.filter(|_| row.name == "clean only") {
             outcome.rows.push(attention_row(run, report, row, attention, monitor)?);
         }
         if ["clean only", "gcn", "oracle"].contains(&row.name) {
-            let (result, chosen) = cosine_row(run, tuning, report, row, score, monitor)?;
+            let (result, chosen) = cosine_row(run, halves, row, score, monitor)?;
             outcome.cosine.push((result.name.clone(), chosen));
             outcome.rows.push(result);
         }
@@ -121,17 +122,10 @@ fn attention_row(
 ) -> Result<RowResult> {
     let episodes = run.grid.episodes;
     let mut cells = Vec::new();
+    let learn = |_: usize, classes: &[WeightedClass]| Ok(attention.weights(classes)?);
+    let learner = Learner { stage: "attention", name: "attention", learn: &learn };
     for (shot, source) in row.sources.iter().enumerate() {
-        let learn = |_: usize, classes: &[WeightedClass]| Ok(attention.weights(classes)?);
-        cells.push(run.learned(
-            report,
-            shot,
-            source,
-            ("attention", "attention"),
-            episodes,
-            monitor,
-            &learn,
-        )?);
+        cells.push(run.learned(report, shot, source, &learner, episodes, monitor)?);
     }
     Ok(RowResult { name: format!("{}, attention", row.name), is_bound: false, cells })
 }
@@ -139,15 +133,16 @@ fn attention_row(
 /// Batch size and epochs are chosen on the tuning half, if there is one, over the weights of the same source there.
 fn cosine_row(
     run: &mut Run,
-    tuning: Option<&Half>,
-    report: &Half,
+    halves: Halves,
     row: &Row,
     score: Score,
     monitor: &dyn Monitor,
 ) -> Result<(RowResult, Vec<Trial<Cosine>>)> {
+    let Halves { tuning, report } = halves;
     let start = Cosine { scale: report.scale(), ..Cosine::default() };
     let episodes = run.grid.episodes;
-    let (mut cells, mut chosen) = (Vec::new(), Vec::new());
+    let mut cells = Vec::new();
+    let mut chosen = Vec::new();
     for (shot, source) in row.sources.iter().enumerate() {
         let best = tuning.map(|tuning| choose_cosine(run, tuning, shot, source, start, score, monitor));
         let best = best.transpose()?;
@@ -162,7 +157,8 @@ fn cosine_row(
 fn separation(run: &Run, report: &Half, gcn: &Row) -> Result<Vec<Vec<RelevanceAnalysis>>> {
     let of_cell = |shot: usize, episode: usize| {
         let weights = run.weights(report, shot, &gcn.sources[shot], episode)?;
-        let (mut relevance, mut truth) = (Vec::new(), Vec::new());
+        let mut relevance = Vec::new();
+        let mut truth = Vec::new();
         for (class, weights) in weights.iter().enumerate() {
             let removed = report.removed(class, episode, run.grid.shots[shot]);
             let kept = (0..weights.len()).filter(|place| removed.binary_search(place).is_err());
@@ -178,21 +174,21 @@ fn separation(run: &Run, report: &Half, gcn: &Row) -> Result<Vec<Vec<RelevanceAn
         .collect()
 }
 
-/// The attention generator over the base classes: as the journal has kept it, else learned now.
+/// The attention generator over the base classes: read from the journal, or trained now.
 pub fn attention(run: &mut Run, half: &Half, seed: u64, monitor: &dyn Monitor) -> Result<Option<Attention>> {
     let settings = AttentionTraining::default();
-    let photos = half.ground.photos;
+    let photos = half.context.photos;
     if photos.base.len() <= settings.posing {
         monitor.note("too few base classes to train attention; skipping its row");
         return Ok(None);
     }
-    let base = &half.ground.backbone.base;
+    let base = &half.context.backbone.base;
     let key = format!("attention {} seed={seed}", serde_json::json!(settings));
     if let Some(parameters) = run.kept(&key).and_then(|bytes| decode(bytes, base.weights())) {
         return Ok(Some(Attention::new(parameters, base.clone())?));
     }
     let sets: Vec<Features> =
-        photos.base.iter().map(|class| half.ground.backbone.features.select(&class.train)).collect();
+        photos.base.iter().map(|class| half.context.backbone.features.select(&class.train)).collect();
     let progress = monitor.progress(settings.steps as u64, "steps");
     progress.set_message("attention");
     let trained =
@@ -209,7 +205,8 @@ fn encode(parameters: &AttentionParameters) -> Vec<u8> {
 
 fn decode(bytes: &[u8], base: &Features) -> Option<AttentionParameters> {
     let numbers = crate::protocol::floats(bytes);
-    let (dim, n_base) = (base.dim(), base.len());
+    let dim = base.dim();
+    let n_base = base.len();
     let (query, rest) = numbers.split_at_checked(dim * dim)?;
     let (keys, rest) = rest.split_at_checked(n_base * dim)?;
     let (average, rest) = rest.split_at_checked(dim)?;

@@ -1,8 +1,11 @@
-//! `labelsieve-bench photos`: the paper's tables and figures on photos that anyone can look at.
+//! `labelsieve-bench photos`: the paper's tables and figures on photos.
 //!
-//! A configuration names the photos, what their columns mean and where candidates come from. Features are made once per
-//! backbone, graphs once per class, and every cell goes into a journal as it finishes: a killed run resumes where it
-//! stopped.
+//! `config` names the photos, the meaning of their columns and the source of candidates. `prepare` reads the inputs: the photos
+//! (`photo_set`), their candidates (`candidates`), the clean photos of each episode (`draws`) and the features of every backbone
+//! (`embedding`, `features`); `pictures` decodes images for fine-tuning. For each backbone and set of candidates, `low_shot` or
+//! `five_way` measures all rows on the two halves of the novel classes (`half`, `measure`, `fine_tune`), and `tables`, `figures` and
+//! `results` write them to the run directory. Features are computed once per backbone, graphs once per class, and every cell goes into a
+//! journal as it finishes: a killed run resumes where it stopped.
 
 pub(crate) mod candidates;
 pub(crate) mod config;
@@ -27,17 +30,18 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use config::{Backbone, Config};
+use half::PhotoContext;
 use labelsieve_files::work::outputs::Files;
 use labelsieve_files::work::resume::lock::OutputLock;
 use labelsieve_files::work::table::{layout, seconds};
-use labelsieve_files::work::{Error, Monitor, Result, resume};
+use labelsieve_files::work::{Error, Monitor, Result, option, resume, words};
 use labelsieve_jobs::device;
 use labelsieve_jobs::device::OpenDevice;
 use labelsieve_networks::opening::embedder::model_files;
 use labelsieve_numerics::Device;
 use labelsieve_report::{Figure, ResultTable, RunDirectory, RunInfo};
 use pictures::Pictures;
-use prepare::Prepared;
+use prepare::BenchmarkInputs;
 use serde::Serialize;
 use serde_json::json;
 
@@ -79,7 +83,7 @@ pub struct Photos {
     #[arg(long)]
     untuned: bool,
 
-    /// Also fine-tune the network on the first N episodes of each shot (takes days without a GPU)
+    /// Also fine-tune the network in the first N episodes of each shot (takes days without a GPU)
     #[arg(long, value_name = "N", default_value_t = 0)]
     fine_tune: usize,
 
@@ -115,11 +119,11 @@ pub enum ProtocolName {
     FiveWay,
 }
 
-/// How a command line asks for the 5way protocol.
+/// The option of the 5way protocol on a command line.
 const FIVE_WAY: &str = " --protocol 5way";
-/// Options that add cells to a backbone's work and change none, those that are not about cells, and those that name files
-/// which are part of the key themselves.
-const ADDS_CELLS: [&str; 12] = [
+/// Options that are not part of the resume key: they add cells without changing any, do not concern cells, or name files that are part of
+/// the key themselves.
+const NOT_IN_KEY: [&str; 12] = [
     "config",
     "data",
     "features",
@@ -134,14 +138,23 @@ const ADDS_CELLS: [&str; 12] = [
     "json",
 ];
 
-/// What goes into the run directory at the end.
+/// The results for the run directory.
 #[derive(Default)]
-struct Collected {
+struct CollectedResults {
     results: Vec<serde_json::Value>,
     tables: Vec<ResultTable>,
     figures: Vec<Figure>,
     /// Seconds by stage.
     stages: Vec<(String, f64)>,
+}
+
+/// The measurement of one backbone on one set of candidates.
+#[derive(Clone, Copy)]
+struct Comparison<'a> {
+    inputs: &'a BenchmarkInputs,
+    context: PhotoContext<'a>,
+    backbone: &'a Backbone,
+    monitor: &'a dyn Monitor,
 }
 
 impl Photos {
@@ -150,46 +163,38 @@ impl Photos {
         self.check()?;
         let _lock = OutputLock::inside(&self.output)?; // before anything in there changes
         self.check_folder()?;
-        let prepared = self.prepare(monitor)?;
-        self.check_files(&prepared)?;
-        let directory = self.create_directory(&prepared)?;
-        let mut collected = Collected::default();
-        collected.add_stage("reading", start.elapsed().as_secs_f64() - prepared.embedding);
-        if prepared.embedding > 0.0 {
-            collected.add_stage("embedding", prepared.embedding);
+        let inputs = self.prepare(monitor)?;
+        self.check_files(&inputs)?;
+        let directory = self.create_directory(&inputs)?;
+        let mut collected = CollectedResults::default();
+        collected.add_stage("reading", start.elapsed().as_secs_f64() - inputs.embedding);
+        if inputs.embedding > 0.0 {
+            collected.add_stage("embedding", inputs.embedding);
         }
         let opened = device::open(self.device, monitor)?;
         let decoding = Instant::now();
-        let pictures = (self.fine_tune > 0).then(|| Pictures::decode(&prepared, monitor)).transpose()?;
+        let pictures = (self.fine_tune > 0).then(|| Pictures::decode(&inputs, monitor)).transpose()?;
         if self.fine_tune > 0 {
             collected.add_stage("decoding", decoding.elapsed().as_secs_f64());
         }
-        for (b, backbone) in prepared.config.backbones.iter().enumerate() {
+        for (b, backbone) in inputs.config.backbones.iter().enumerate() {
             let reading = Instant::now();
-            let features = prepared.tables[b].read(backbone, &prepared.photos)?;
+            let features = inputs.tables[b].read(backbone, &inputs.photos)?;
             collected.add_stage("reading", reading.elapsed().as_secs_f64());
-            let mut run = self.open_run(&prepared, backbone, &opened, monitor)?;
-            for candidates in &prepared.candidates {
-                let ground = prepared.ground(candidates, &features);
+            let mut run = self.open_run(&inputs, backbone, &opened, monitor)?;
+            for candidates in &inputs.candidates {
+                let context = inputs.context(candidates, &features);
+                let comparison = Comparison { inputs: &inputs, context, backbone, monitor };
                 let lines = match self.protocol {
-                    ProtocolName::LowShot => self.low_shot(
-                        &prepared,
-                        ground,
-                        backbone,
-                        pictures.as_ref(),
-                        &mut run,
-                        &directory,
-                        &mut collected,
-                        monitor,
-                    )?,
-                    ProtocolName::FiveWay => {
-                        self.five_way(&prepared, ground, backbone, &mut run, &mut collected, monitor)?
+                    ProtocolName::LowShot => {
+                        self.low_shot(&comparison, pictures.as_ref(), &mut run, &directory, &mut collected)?
                     }
+                    ProtocolName::FiveWay => self.five_way(&comparison, &mut run, &mut collected)?,
                 };
                 if !self.json {
                     output::lines(out, lines)?;
                 }
-                // What is finished can be looked at, however long the next backbone takes.
+                // Written after every comparison, so that results can be viewed while the next backbone runs.
                 directory.write_tables(&collected.tables)?;
                 directory.write_figures(&collected.figures)?;
                 results::write(&self.output.join("results.json"), &collected.results)?;
@@ -197,35 +202,48 @@ impl Photos {
             run.clock.stages().into_iter().for_each(|(stage, time)| collected.add_stage(&stage, time));
         }
         if self.json {
-            output::json(out, "bench photos", &json!({ "results": collected.results }))?;
+            output::json(out, "photos", &json!({ "results": collected.results }))?;
         }
-        collected.say_times(start.elapsed().as_secs_f64(), monitor);
+        collected.report_times(start.elapsed().as_secs_f64(), monitor);
         monitor.note(&format!("run written to `{}`", self.output.display()));
         Ok(())
     }
 
-    /// Refuses options that do not go together.
+    /// Rejects conflicting options.
     fn check(&self) -> Result<()> {
-        match self.protocol {
-            ProtocolName::FiveWay if self.untuned || self.fine_tune > 0 || self.compared => {
-                Err(Error::input(
-                    "the 5way protocol is always tuned, and neither fine-tunes networks nor has the rows of --compared",
-                    "drop --untuned, --fine-tune and --compared, or --protocol 5way",
-                ))
-            }
-            _ => Ok(()),
+        let is_low_shot_only = self.untuned || self.fine_tune > 0 || self.compared;
+        if self.protocol == ProtocolName::FiveWay && is_low_shot_only {
+            return Err(Error::input(
+                words![
+                    "the 5way protocol is always tuned, and supports neither fine-tuning nor ",
+                    option("compared")
+                ],
+                words![
+                    "drop ",
+                    option("untuned"),
+                    ", ",
+                    option("fine_tune"),
+                    " and ",
+                    option("compared"),
+                    ", or ",
+                    option("protocol").set_to("5way"),
+                ],
+            ));
         }
+        Ok(())
     }
 
-    /// Refuses a folder with a run of the other protocol: its tables would go, and what this one does not write would stay.
+    /// Refuses a folder with a run of the other protocol, whose files would be partly overwritten and partly left in place.
     fn check_folder(&self) -> Result<()> {
         let Ok(earlier) = RunDirectory::open(&self.output) else { return Ok(()) };
         let is_five_way = |command: &String| command.contains(FIVE_WAY);
-        let protocol = match earlier.info().commands.iter().any(is_five_way) {
-            true => ProtocolName::FiveWay,
-            false => ProtocolName::LowShot,
+        let protocol = if earlier.info().commands.iter().any(is_five_way) {
+            ProtocolName::FiveWay
+        } else {
+            ProtocolName::LowShot
         };
-        let is_benchmark = earlier.info().commands.iter().any(|command| command.contains("bench photos"));
+        let is_benchmark =
+            earlier.info().commands.iter().any(|command| command.starts_with(&output::full_name("photos")));
         if !is_benchmark || protocol == self.protocol {
             return Ok(());
         }
@@ -239,8 +257,8 @@ impl Photos {
         ))
     }
 
-    /// Refuses a run directory in which a file of the run would replace one that it is made from.
-    fn check_files(&self, prepared: &Prepared) -> Result<()> {
+    /// Refuses a run directory in which an output would overwrite an input.
+    fn check_files(&self, inputs: &BenchmarkInputs) -> Result<()> {
         const WRITTEN: [&str; 8] = [
             "run.json",
             "tables.json",
@@ -251,34 +269,32 @@ impl Photos {
             "truth.parquet",
             "thumbnails.parquet",
         ];
-        let Config { candidates, backbones, .. } = &prepared.config;
+        let Config { candidates, backbones, .. } = &inputs.config;
         let pool = candidates.pool.as_ref().map(|pool| self.data_folder().join(pool));
         let of_backbones = backbones
             .iter()
             .flat_map(|backbone| [&backbone.features, &backbone.network, &backbone.base_classifier])
             .flatten();
-        let inputs = Files::default().reads([&self.config]).reads(&prepared.photos.files).reads(pool);
-        let sets = prepared
-            .candidates
-            .iter()
-            .map(|set| self.output.join(format!("candidates-{}.parquet", set.name)));
-        let files =
-            inputs.reads(of_backbones).writes(WRITTEN.map(|name| self.output.join(name))).writes(sets);
+        let files = Files::default().reads([&self.config]).reads(&inputs.photos.files).reads(pool);
+        let sets =
+            inputs.candidates.iter().map(|set| self.output.join(format!("candidates-{}.parquet", set.name)));
+        let files = files.reads(of_backbones).writes(WRITTEN.map(|name| self.output.join(name))).writes(sets);
         files.check()
     }
 
-    /// The run directory, with what other programs need to measure on the same examples.
-    fn create_directory(&self, prepared: &Prepared) -> Result<RunDirectory> {
-        let Config { title, description, protocol, candidates, backbones, .. } = &prepared.config;
+    /// Creates the run directory, with the files that other programs need to measure on the same examples.
+    fn create_directory(&self, inputs: &BenchmarkInputs) -> Result<RunDirectory> {
+        let Config { title, description, protocol, candidates, backbones, .. } = &inputs.config;
         let mut info = RunInfo::new(title)
             .setting("shots", format!("{:?}", protocol.shots))
             .setting("episodes", protocol.episodes)
             .setting("seed", self.seed)
             .setting(
                 "tuning",
-                match self.untuned {
-                    false => "novel classes at even positions in alphabetical order; the others are reported",
-                    true => "none: the paper's settings, and all novel classes are reported",
+                if self.untuned {
+                    "none: the paper's settings, and all novel classes are reported"
+                } else {
+                    "novel classes at even positions in alphabetical order; the others are reported"
                 },
             );
         info.description = description.clone();
@@ -287,9 +303,9 @@ impl Photos {
         let noted = backbones.iter().filter(|backbone| !backbone.note.is_empty());
         info.notes = noted.map(|backbone| format!("{}: {}", backbone.name, backbone.note)).collect();
         let directory = RunDirectory::create(&self.output, info)?;
-        prepared.draws.write(&prepared.photos, self.untuned, &self.output.join("episodes.json"))?;
-        for set in &prepared.candidates {
-            set.write(&prepared.photos, &self.output.join(format!("candidates-{}.parquet", set.name)))?;
+        inputs.draws.write(&inputs.photos, self.untuned, &self.output.join("episodes.json"))?;
+        for set in &inputs.candidates {
+            set.write(&inputs.photos, &self.output.join(format!("candidates-{}.parquet", set.name)))?;
         }
         Ok(directory)
     }
@@ -321,26 +337,28 @@ impl Photos {
         )
     }
 
-    /// The journal of a backbone's work: another one when its features, the data or the configuration have changed.
+    /// Opens the journal of a backbone; a change of its features, the data or the configuration starts a new one.
     fn open_run<'a>(
         &self,
-        prepared: &Prepared,
+        inputs: &BenchmarkInputs,
         backbone: &Backbone,
         opened: &'a OpenDevice,
         monitor: &dyn Monitor,
     ) -> Result<Run<'a>> {
-        let Config { photos, candidates, clean, protocol, .. } = &prepared.config;
+        let Config { photos, candidates, clean, protocol, .. } = &inputs.config;
         let data = self.data_folder();
-        let mut files: Vec<PathBuf> = prepared.photos.files.clone();
+        let mut files: Vec<PathBuf> = inputs.photos.files.clone();
         files.extend(candidates.pool.as_ref().map(|pool| data.join(pool)));
         files.extend([&backbone.features, &backbone.base_classifier].into_iter().flatten().cloned());
         if let Some(network) = &backbone.network {
             files.extend(model_files(network)?);
         }
         let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-        // Further shots, rules or trials add cells; they change none.
-        let found = json!({ "photos": photos, "clean": clean, "left_out": prepared.n_without });
-        let key = resume::Key::new("bench photos", self, &ADDS_CELLS)?.with(&found).on_device(opened.kind());
+        // Further shots, rules or trials add cells without changing any.
+        let set = json!({ "photos": photos, "clean": clean, "left_out": inputs.n_without });
+        let key = resume::Key::new(&output::full_name("photos"), self, &NOT_IN_KEY)?
+            .with(&set)
+            .on_device(opened.kind());
         let key = key.with_files(&files)?;
         let path = self.output.join(format!("cells-{}.journal", backbone.name));
         let (journal, records) =
@@ -350,7 +368,7 @@ impl Photos {
     }
 }
 
-impl Collected {
+impl CollectedResults {
     fn add_stage(&mut self, stage: &str, seconds: f64) {
         match self.stages.iter_mut().find(|(name, _)| name == stage) {
             Some((_, sum)) => *sum += seconds,
@@ -358,13 +376,13 @@ impl Collected {
         }
     }
 
-    /// How long it took and where the time went.
-    fn say_times(&self, total: f64, monitor: &dyn Monitor) {
+    /// Reports the time of each stage.
+    fn report_times(&self, total: f64, monitor: &dyn Monitor) {
         let rest = total - self.stages.iter().map(|(_, time)| time).sum::<f64>();
         let line = |name: &str, time: f64| vec![name.to_owned(), seconds(time)];
         let mut rows: Vec<Vec<String>> = self.stages.iter().map(|(name, time)| line(name, *time)).collect();
-        rows.push(line("the rest", rest.max(0.0)));
-        rows.push(line("all", total));
+        rows.push(line("other", rest.max(0.0)));
+        rows.push(line("total", total));
         monitor.note("");
         layout(&["stage", "time"], &rows).iter().for_each(|line| monitor.note(line));
     }

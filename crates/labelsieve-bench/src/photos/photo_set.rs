@@ -10,11 +10,11 @@ use labelsieve_files::{DataError, read_text_columns};
 
 use super::config::PhotoColumns;
 
-/// All photos. A photo is known by its position here.
+/// All photos. A photo is identified by its position here.
 pub struct PhotoSet {
     pub files: Vec<PathBuf>,
     pub ids: Vec<String>,
-    /// Empty where there is no column of titles.
+    /// The titles; empty without a column of titles.
     pub titles: Vec<String>,
     /// The class as the file spells it, whatever its role.
     pub class: Vec<String>,
@@ -30,11 +30,11 @@ pub struct PhotoSet {
 pub struct ClassPhotos {
     /// The class as the file spells it.
     pub class: String,
-    /// The name people read, different for every class.
+    /// The display name, unique among the classes.
     pub display: String,
-    /// Names that may stand in titles.
+    /// Names to match with titles.
     pub names: Vec<String>,
-    /// Whether settings are chosen on it and it is not reported, where the roles say so.
+    /// Whether the roles assign it to tuning, so that it is not reported.
     pub tunes: bool,
     pub train: Vec<usize>,
     pub test: Vec<usize>,
@@ -53,7 +53,8 @@ impl PhotoSet {
             base: Vec::new(),
             novel: Vec::new(),
         };
-        let (mut base, mut novel) = (BTreeMap::new(), BTreeMap::new());
+        let mut base = BTreeMap::new();
+        let mut novel = BTreeMap::new();
         for file in &files {
             photos.read_file(file, columns, &mut base, &mut novel)?;
         }
@@ -125,7 +126,7 @@ impl PhotoSet {
             if let Some(first) = seen.insert(id, photo) {
                 let place = format!("column `{}`, photo {photo}", columns.id);
                 let found = format!("`{id}`, also the id of photo {first}");
-                return Err(DataError::malformed(file, place, "an id of its own", found).into());
+                return Err(DataError::malformed(file, place, "a unique id", found).into());
             }
         }
         if self.novel.len() < 4 {
@@ -152,20 +153,21 @@ impl PhotoSet {
         Ok(())
     }
 
-    /// The novel classes to choose settings on, and those to report: as the roles say, else at even and odd positions.
+    /// The novel classes to choose settings on, and those to report: by their roles, or those at even and odd positions.
     pub fn halves(&self) -> (Vec<usize>, Vec<usize>) {
-        match self.novel.iter().any(|class| class.tunes) {
-            true => (0..self.novel.len()).partition(|&class| self.novel[class].tunes),
-            false => alternate_halves(self.novel.len()),
+        if self.novel.iter().any(|class| class.tunes) {
+            (0..self.novel.len()).partition(|&class| self.novel[class].tunes)
+        } else {
+            alternate_halves(self.novel.len())
         }
     }
 
-    /// The novel classes to report where nothing is tuned.
+    /// The novel classes to report without tuning.
     pub fn reported_untuned(&self) -> Vec<usize> {
         (0..self.novel.len()).filter(|&class| !self.novel[class].tunes).collect()
     }
 
-    /// Leaves out the photos that `keeps` says no to; returns how many.
+    /// Removes the photos for which `keeps` is false; returns their number.
     pub fn leave_out(&mut self, keeps: &[bool]) -> Result<usize> {
         let n_without = keeps.iter().filter(|keep| !**keep).count();
         self.train.retain(|&photo| keeps[photo]);
@@ -182,13 +184,13 @@ impl PhotoSet {
         Ok(n_without)
     }
 
-    /// Where each id is.
+    /// The position of each id.
     pub fn by_id(&self) -> HashMap<&str, usize> {
         self.ids.iter().enumerate().map(|(photo, id)| (id.as_str(), photo)).collect()
     }
 }
 
-/// The first name of each class, with the class itself where two share it.
+/// Sets the display names: the first name of each class, with the class appended where two share it.
 fn distinct_names(classes: &mut [ClassPhotos]) {
     let mut counts: HashMap<String, usize> = HashMap::new();
     classes.iter().for_each(|class| *counts.entry(class.names[0].clone()).or_default() += 1);
@@ -199,7 +201,8 @@ fn distinct_names(classes: &mut [ClassPhotos]) {
         };
     }
 }
-/// Columns have their names from the configuration; no option changes them.
+
+/// Adapts the hint of a missing column: its name comes from the configuration, not from an option.
 fn in_configuration(error: DataError) -> Error {
     let DataError::MissingColumn { asked: Some(asked), present, .. } = &error else { return error.into() };
     let meant = nearest(asked, present.iter().map(String::as_str));

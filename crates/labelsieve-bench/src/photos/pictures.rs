@@ -1,4 +1,4 @@
-//! The photos themselves, decoded, for networks that learn from them.
+//! The decoded photos, for fine-tuning.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,20 +8,21 @@ use labelsieve_networks::image_files::{ImageColumns, ImageSource};
 use labelsieve_networks::images::{Dataset, DatasetOptions, Encoded};
 use labelsieve_networks::opening::image_input::{encoded, is_bad_file, warn_of_skipped};
 
-use super::prepare::Prepared;
+use super::prepare::BenchmarkInputs;
 
 /// Every photo of a base or novel class, and every candidate.
 pub struct Pictures {
     pub images: Arc<Dataset>,
-    /// Where each photo is among the images; not all can be read.
+    /// The position of each photo among the images; unreadable ones are missing.
     place: HashMap<usize, usize>,
 }
 
 impl Pictures {
-    pub fn decode(prepared: &Prepared, monitor: &dyn Monitor) -> Result<Pictures> {
-        let (photos, columns) = (&prepared.photos, &prepared.config.photos);
+    pub fn decode(inputs: &BenchmarkInputs, monitor: &dyn Monitor) -> Result<Pictures> {
+        let photos = &inputs.photos;
+        let columns = &inputs.config.photos;
         let of_classes = photos.base.iter().chain(&photos.novel).flat_map(|c| c.train.iter().chain(&c.test));
-        let candidates = prepared.candidates.iter().flat_map(|set| &set.pools).flat_map(|pool| &pool.photos);
+        let candidates = inputs.candidates.iter().flat_map(|set| &set.pools).flat_map(|pool| &pool.photos);
         let wanted: HashSet<usize> = of_classes.chain(candidates).copied().collect();
         let by_id: HashMap<&str, usize> =
             wanted.into_iter().map(|photo| (photos.ids[photo].as_str(), photo)).collect();
@@ -34,7 +35,7 @@ impl Pictures {
         progress.set_message("decoding");
         let source = ImageSource::open(&photos.files, &image_columns)?.images()?.map(encoded);
         let chosen = source.filter(|image| by_id.contains_key(image.id.as_str()) || is_bad_file(image));
-        // A dataset has classes of its own; which class a photo is an example of depends on the pool it is in.
+        // A dataset requires a label, but the class of a photo depends on the pool it is used in.
         let labelled = chosen.map(|image| Encoded { label: Some("photo".to_owned()), ..image });
         let images = Dataset::decode(labelled.inspect(|_| progress.inc(1)), &DatasetOptions::default());
         progress.finish();
@@ -43,7 +44,7 @@ impl Pictures {
         Ok(Pictures { images: Arc::new(images), place })
     }
 
-    /// Where a photo is among the images.
+    /// The position of a photo among the images.
     pub fn place(&self, photo: usize) -> Option<usize> {
         self.place.get(&photo).copied()
     }

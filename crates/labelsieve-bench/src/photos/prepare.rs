@@ -1,40 +1,44 @@
-//! Everything a run needs before the work: configuration, photos, candidates, clean draws, features.
+//! Reading the inputs of a run: configuration, photos, candidates, clean draws, features.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use labelsieve_files::work::table::percent;
-use labelsieve_files::work::{Context, Error, Monitor, Result};
+use labelsieve_files::work::{Context, Error, Monitor, Result, option, words};
 
 use super::candidates::CandidateSet;
 use super::config::{Backbone, Config};
 use super::draws::Draws;
 use super::features::{BackboneFeatures, FeatureTable};
-use super::half::Ground;
+use super::half::PhotoContext;
 use super::photo_set::PhotoSet;
 use super::{Photos, embedding};
 
 /// The parts of a run that do not depend on the backbone.
-pub struct Prepared {
+pub struct BenchmarkInputs {
     pub config: Config,
     pub photos: PhotoSet,
     pub candidates: Vec<CandidateSet>,
     pub draws: Draws,
     /// One per backbone.
     pub tables: Vec<FeatureTable>,
-    /// Photos that lack features and take no part.
+    /// The number of photos without features, which are left out.
     pub n_without: usize,
     /// Seconds that embedding took.
     pub embedding: f64,
 }
 
-impl Prepared {
-    pub fn ground<'a>(&'a self, candidates: &'a CandidateSet, backbone: &'a BackboneFeatures) -> Ground<'a> {
-        Ground { photos: &self.photos, draws: &self.draws, candidates, backbone }
+impl BenchmarkInputs {
+    pub fn context<'a>(
+        &'a self,
+        candidates: &'a CandidateSet,
+        backbone: &'a BackboneFeatures,
+    ) -> PhotoContext<'a> {
+        PhotoContext { photos: &self.photos, draws: &self.draws, candidates, backbone }
     }
 }
 
-/// Where the photo files of a configuration are: in the folder given, else that of the environment, else beside it.
+/// The folder of the photo files: the given one, the one of the environment, or that of the configuration.
 pub fn data_folder(config: &Path, given: Option<&Path>) -> PathBuf {
     let beside = || config.parent().unwrap_or(Path::new("")).to_path_buf();
     let given = given.map(Path::to_path_buf);
@@ -42,19 +46,20 @@ pub fn data_folder(config: &Path, given: Option<&Path>) -> PathBuf {
 }
 
 impl Photos {
-    /// Reads everything that decides the result, and refuses what cannot work before the work.
-    pub(super) fn prepare(&self, monitor: &dyn Monitor) -> Result<Prepared> {
+    /// Reads the inputs, and fails before any long work if they cannot be used.
+    pub(super) fn prepare(&self, monitor: &dyn Monitor) -> Result<BenchmarkInputs> {
         let mut config = Config::read(&self.config)?;
         self.choose_backbones(&mut config, monitor)?;
         let data = self.data_folder();
         let mut photos = PhotoSet::read(&config.photos, &data)?;
         let mut candidates = CandidateSet::all(&config.candidates, &photos, &data, monitor)?;
-        Draws::new(&photos, config.clean, &config.protocol, self.seed)?; // refused before the long work
+        Draws::new(&photos, config.clean, &config.protocol, self.seed)?; // fail before the embedding
         let mut embedding = 0.0;
         for backbone in &mut config.backbones {
             if backbone.features.is_none() {
                 let start = Instant::now();
-                let network = backbone.network.as_deref().context("a backbone has features or a network")?;
+                let network =
+                    backbone.network.as_deref().context("the backbone has neither features nor a network")?;
                 let images = embedding::images_of(&photos, &config.photos);
                 let name = &backbone.name;
                 let made = embedding::features(network, name, images, self.device, &self.output, monitor)?;
@@ -86,10 +91,10 @@ impl Photos {
             ));
         }
         let draws = Draws::new(&photos, config.clean, &config.protocol, self.seed)?;
-        Ok(Prepared { config, photos, candidates, draws, tables, n_without, embedding })
+        Ok(BenchmarkInputs { config, photos, candidates, draws, tables, n_without, embedding })
     }
 
-    /// --data, else the environment, else beside the configuration.
+    /// The folder of the photo files.
     pub(super) fn data_folder(&self) -> PathBuf {
         data_folder(&self.config, self.data.as_deref())
     }
@@ -114,15 +119,15 @@ impl Photos {
         }
         if config.backbones.is_empty() {
             return Err(Error::input(
-                format!("`{}` names no backbone", self.config.display()),
-                "add a `[[backbone]]` to it, or give --features",
+                format!("`{}` names no backbones", self.config.display()),
+                words!["add a `[[backbone]]` to it, or give ", option("features")],
             ));
         }
         self.leave_out_unmade(config, monitor)?;
         self.check_networks(config, monitor)
     }
 
-    /// Says which backbones cannot be fine-tuned; at least one must be.
+    /// Notes the backbones without a network to fine-tune; at least one must have one.
     fn check_networks(&self, config: &Config, monitor: &dyn Monitor) -> Result<()> {
         let (with, without): (Vec<_>, Vec<_>) =
             config.backbones.iter().partition(|backbone| backbone.network.is_some());
@@ -132,7 +137,12 @@ impl Photos {
         if with.is_empty() {
             return Err(Error::input(
                 format!("backbone `{}` has no network to fine-tune", without[0].name),
-                "name its `network` in the configuration, or give --network with --features",
+                words![
+                    "name its `network` in the configuration, or give ",
+                    option("network"),
+                    " with ",
+                    option("features"),
+                ],
             ));
         }
         let names: Vec<&str> = without.iter().map(|backbone| backbone.name.as_str()).collect();
@@ -140,7 +150,7 @@ impl Photos {
         Ok(())
     }
 
-    /// Leaves out backbones whose features are still to be made by another program, unless they were asked for.
+    /// Skips backbones whose features another program has yet to make, unless they were requested.
     fn leave_out_unmade(&self, config: &mut Config, monitor: &dyn Monitor) -> Result<()> {
         let unmade = |backbone: &Backbone| {
             let missing = backbone.features.clone().filter(|path| !path.exists())?;
@@ -148,7 +158,8 @@ impl Photos {
         };
         for backbone in &config.backbones {
             let Some((path, command)) = unmade(backbone) else { continue };
-            let (name, hint) = (&backbone.name, format!("`{command}` makes them"));
+            let name = &backbone.name;
+            let hint = format!("`{command}` makes them");
             if !self.backbones.is_empty() {
                 return Err(Error::input(
                     format!("backbone `{name}` has no features at `{}`", path.display()),

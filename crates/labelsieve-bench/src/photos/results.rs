@@ -44,7 +44,7 @@ pub fn json(outcome: &Outcome, backbone: &str, candidates: &CandidateSet, shots:
     })
 }
 
-/// Writes it all.
+/// Writes the results.
 pub fn write(path: &Path, results: &[Value]) -> Result<()> {
     let mut file = AtomicFile::create(path)?;
     serde_json::to_writer_pretty(&mut file, results)

@@ -6,9 +6,9 @@ use labelsieve_report::{Cell, ResultTable, TableColumn, TableRow};
 
 use super::fine_tune::Schedule;
 use super::measure::{Outcome, RowResult};
-use crate::protocol::{CellResult, Tuned, cell, intervals, shot_header, table_cell};
+use crate::protocol::{CellResult, TuningResult, cell, intervals, shot_header, table_cell};
 
-/// What a table shows of a cell.
+/// A figure that a table shows of each cell.
 #[derive(Clone, Copy)]
 pub struct Metric {
     pub id: &'static str,
@@ -23,11 +23,11 @@ pub const METRICS: [Metric; 4] = [
     Metric { id: "all-top-5", title: "top-5 on all classes", value: |r| r.all_top_5 },
 ];
 
-/// What stands above the tables of one backbone and one set of candidates.
+/// The heading of the tables of one backbone and one set of candidates.
 pub struct Heading {
     /// Short, for ids of tables and figures.
     pub id: String,
-    /// For people, e.g. `resnet10, any-word (57 % noise)`.
+    /// For readers, e.g. `resnet10, any-word (57 % noise)`.
     pub title: String,
     pub caption: String,
     pub command: String,
@@ -77,7 +77,7 @@ fn separation_lines(outcome: &Outcome, shots: &[usize]) -> Vec<String> {
     [String::new(), title.to_owned()].into_iter().chain(table).collect()
 }
 
-/// Mean over episodes of the three figures; none where an episode lacks one.
+/// Mean over episodes of the three figures; `None` where an episode lacks one.
 fn separation_means(episodes: &[RelevanceAnalysis]) -> [Option<f64>; 3] {
     let mean = |value: fn(&RelevanceAnalysis) -> Option<f64>| {
         let values = episodes.iter().map(value).collect::<Option<Vec<f64>>>()?;
@@ -86,7 +86,7 @@ fn separation_means(episodes: &[RelevanceAnalysis]) -> [Option<f64>; 3] {
     [mean(|a| a.mean_relevant), mean(|a| a.mean_irrelevant), mean(|a| a.auc)]
 }
 
-/// The same for the run directory: accuracy, what was chosen, and relevance against truth.
+/// The tables of the run directory: accuracy, chosen settings, and relevance against ground truth.
 pub fn result_tables(outcome: &Outcome, shots: &[usize], heading: &Heading) -> Vec<ResultTable> {
     let columns: Vec<TableColumn> = shots.iter().map(|k| TableColumn::new(format!("k = {k}"))).collect();
     let mut tables: Vec<ResultTable> = METRICS
@@ -112,7 +112,7 @@ pub fn result_tables(outcome: &Outcome, shots: &[usize], heading: &Heading) -> V
     tables
 }
 
-fn chosen_table(outcome: &Outcome, tuned: &Tuned, shots: &[usize], heading: &Heading) -> ResultTable {
+fn chosen_table(outcome: &Outcome, tuned: &TuningResult, shots: &[usize], heading: &Heading) -> ResultTable {
     let plain = |k: &usize| TableColumn {
         best: labelsieve_report::Best::None,
         ..TableColumn::new(format!("k = {k}"))

@@ -1,4 +1,4 @@
-//! What the cells of a table reached.
+//! The results of the cells of a table.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Source;
 
-/// What one cell reached: one setting in one episode.
+/// The accuracy of one cell: one setting in one episode.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
     pub novel_top_1: f64,
@@ -21,13 +21,13 @@ pub struct CellResult {
 }
 
 impl CellResult {
-    /// Tests the weights of the novel classes.
+    /// Measures the weights of the novel classes on the test sets.
     pub fn new(tests: &TestSets, weights: &WeightMatrix) -> Result<CellResult> {
-        let reached = tests.measure(weights)?;
-        Ok(CellResult::from_accuracy(&reached.novel, reached.all.as_ref()))
+        let accuracy = tests.measure(weights)?;
+        Ok(CellResult::from_accuracy(&accuracy.novel, accuracy.all.as_ref()))
     }
 
-    /// From accuracies that were measured elsewhere.
+    /// A result from measured accuracies; `all` is over base and novel classes together.
     pub fn from_accuracy(novel: &Accuracy, all: Option<&Accuracy>) -> CellResult {
         CellResult {
             novel_top_1: novel.top_1,

@@ -1,4 +1,4 @@
-//! Where the time went.
+//! Time by stage.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -8,7 +8,7 @@ use std::time::Instant;
 pub struct Clock(Mutex<Vec<(String, f64)>>);
 
 impl Clock {
-    /// Does the work of a stage and adds its time to the stage's.
+    /// Runs `work` and adds its duration to the stage.
     pub fn time<T>(&self, stage: &str, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();

@@ -1,4 +1,4 @@
-//! Numbers as a journal keeps them.
+//! Numbers in journals: little-endian `f32`.
 
 pub fn bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()

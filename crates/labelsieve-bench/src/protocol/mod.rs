@@ -1,4 +1,8 @@
-//! What the benchmarks on the paper's release and on photos share: tasks, cells, their journal, tuning and tables.
+//! The protocol shared by the benchmarks on the paper's release (`paper/`) and on photos (`photos/`).
+//!
+//! A benchmark implements [`Task`]: where its examples come from. `tuning` chooses settings on a task of tuning classes; `run` scores
+//! the [`Setting`]s of the reported task class by class on `pools`, resuming from a journal (`journal_numbers`), and tests the resulting
+//! classifiers; `cells` hold the accuracies, and `rows` turns them into the lines of tables. `clock` measures the stages.
 
 mod cells;
 mod clock;
@@ -18,16 +22,16 @@ pub use rows::{
     Row, cell, class_gains, gain_by_pool_size, gain_lines, intervals, means_over, prototype_rows,
     settings_of, shot_header, table_cell,
 };
-pub use run::{Grid, Run};
-pub use tuning::{Score, Tuned, best_of, choose_cosine, cosine_settings, gcn, mlp, tune};
+pub use run::{Grid, Learner, Run};
+pub use tuning::{Score, TuningResult, best_of, choose_cosine, cosine_settings, gcn, mlp, tune};
 
 /// The novel classes of a benchmark, or the half of them that settings are chosen on: where their examples come from.
 /// Classes are numbered from 0, and so are episodes.
 pub trait Task: Sync {
-    /// What its records in a journal begin with.
+    /// The prefix of its records in a journal.
     fn journal_name(&self) -> &str;
 
-    /// What it is called in progress messages.
+    /// Its name in progress messages.
     fn title(&self) -> &str;
 
     /// Width of the features.
@@ -42,7 +46,7 @@ pub trait Task: Sync {
     /// The clean examples of every class.
     fn clean(&self, episode: usize, k: usize) -> Result<Vec<Features>>;
 
-    /// Which candidates of a class are its clean examples in this episode and so must not count twice, ascending.
+    /// The candidates of a class that are its clean examples in this episode, ascending: they are left out, so as not to count twice.
     fn removed(&self, _class: usize, _episode: usize, _k: usize) -> Vec<usize> {
         Vec::new()
     }
@@ -52,12 +56,12 @@ pub trait Task: Sync {
         None
     }
 
-    /// Rows of no novel class that a diffusion may spread over besides the candidates.
+    /// Rows outside the novel classes that join the candidates in the graph of a diffusion.
     fn background(&self) -> Result<Features> {
         Ok(Features::empty(self.dim()))
     }
 
-    /// Examples of each base class, for what learns from episodes of them; none where there are no base classes.
+    /// Examples of each base class, for systems that learn from episodes; empty without base classes.
     fn base_sets(&self) -> Result<Vec<Features>> {
         Ok(Vec::new())
     }
@@ -65,20 +69,20 @@ pub trait Task: Sync {
     /// Test examples and their classes.
     fn novel_test(&self) -> Result<(Features, Vec<usize>)>;
 
-    /// Test examples of the base classes and their classes, where there are any.
+    /// Test examples of the base classes and their classes, if there are any.
     fn base_test(&self) -> Result<Option<(Features, Vec<usize>)>>;
 
     /// W_B, one row per base class, not necessarily of unit length.
     fn base_weights(&self) -> Result<Vec<f32>>;
 
-    /// s.
+    /// The scale s of cosine similarities.
     fn scale(&self) -> f32;
 }
 
-/// Where the weights of a class's candidates come from.
+/// The source of the weights of a class's candidates.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// No candidate counts.
+    /// Weight 0 for all candidates.
     CleanOnly,
     /// The truth: 1 for relevant candidates, 0 for the others. A ceiling, not a method.
     Oracle,
@@ -95,7 +99,7 @@ impl Source {
         }
     }
 
-    /// What other programs are told of it: a name, or a method with its settings.
+    /// Its form in JSON results: a name, or a method with its settings.
     pub fn json(&self) -> serde_json::Value {
         match self {
             Source::CleanOnly => "clean only".into(),
@@ -104,7 +108,7 @@ impl Source {
         }
     }
 
-    /// Whether its relevance is kept for what is learned or drawn later.
+    /// Whether its relevance is kept in the journal, for classifiers and figures that need it later.
     fn keeps_relevance(&self) -> bool {
         matches!(self, Source::Scored(Method::Gcn(_)))
     }
@@ -116,12 +120,17 @@ impl From<Method> for Source {
     }
 }
 
-/// A source at a shot, by position.
-pub type Setting = (usize, Source);
+/// A source of weights at a number of clean examples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The position of the number of clean examples in [`Grid::shots`].
+    pub shot: usize,
+    pub source: Source,
+}
 
 /// The truth as weights: 1 for relevant candidates, 0 for the others and for those `removed`.
 fn oracle_weights(task: &dyn Task, class: usize, removed: &[usize]) -> Result<Vec<f32>> {
-    let truth = task.truth(class).context("an oracle needs to know the truth")?;
+    let truth = task.truth(class).context("the oracle needs ground truth")?;
     let mut weights: Vec<f32> = truth.iter().map(|&relevant| f32::from(u8::from(relevant))).collect();
     removed.iter().for_each(|&i| weights[i] = 0.0);
     Ok(weights)

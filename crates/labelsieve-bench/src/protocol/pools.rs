@@ -9,26 +9,26 @@ use super::{Grid, Setting, Source, Task};
 
 /// The pools of a batch of classes. Episodes whose clean examples are among the candidates have pools of their own.
 pub(super) struct Pools {
-    /// A method that reads the graph, if any does.
+    /// A method that uses the graph, if any does.
     reads_graph: Option<Method>,
     /// All candidates, by class.
     whole: Vec<NoisyPool>,
     episodes: usize,
-    /// Without the clean examples, by class and episode, where some are among the candidates.
+    /// Pools without the clean examples, by class and episode, where some are among the candidates.
     own: Vec<Option<NoisyPool>>,
     /// Which candidates are left out, by class and episode, ascending.
     removed: Vec<Vec<usize>>,
 }
 
 impl Pools {
-    /// The pools of the classes of `batch`, with graphs if any setting reads them.
+    /// The pools of the classes of `batch`, with graphs if any setting uses them.
     pub(super) fn new(
         engine: &dyn Engine,
         task: &dyn Task,
         batch: &[usize],
         settings: &[Setting],
     ) -> Result<Pools> {
-        let reads_graph = settings.iter().find_map(|(_, source)| match source {
+        let reads_graph = settings.iter().find_map(|setting| match &setting.source {
             Source::Scored(method) if method.build().is_ok_and(|model| model.uses_graph()) => {
                 Some(method.clone())
             }
@@ -36,12 +36,12 @@ impl Pools {
         });
         let all_sizes = task.pool_sizes();
         let sizes: Vec<usize> = batch.iter().map(|&class| all_sizes[class]).collect();
-        let pool = |b: usize| make(engine, reads_graph.as_ref(), task.pool(batch[b])?);
+        let pool = |b: usize| pool_of(engine, reads_graph.as_ref(), task.pool(batch[b])?);
         let whole = map_classes(&sizes, pool).into_iter().collect::<Result<_>>()?;
         Ok(Pools { reads_graph, whole, episodes: 0, own: Vec::new(), removed: Vec::new() })
     }
 
-    /// Gets ready for k shots: leaves the clean examples of each episode out of the pools they are in.
+    /// Prepares for k shots: removes the clean examples of each episode from the pools they are in.
     pub(super) fn leave_out_clean(
         &mut self,
         engine: &dyn Engine,
@@ -62,7 +62,7 @@ impl Pools {
             let kept: Vec<usize> =
                 (0..sizes[cell]).filter(|place| removed[cell].binary_search(place).is_err()).collect();
             let features = self.whole[cells[cell].0].features().select(&kept);
-            make(engine, self.reads_graph.as_ref(), features).map(Some)
+            pool_of(engine, self.reads_graph.as_ref(), features).map(Some)
         };
         self.own = map_classes(&sizes, own).into_iter().collect::<Result<_>>()?;
         self.removed = removed;
@@ -80,25 +80,25 @@ impl Pools {
         self.own[b * self.episodes + episode].as_ref().unwrap_or(&self.whole[b])
     }
 
-    /// Those that do not.
+    /// The candidates of a class that are left out of an episode.
     pub(super) fn removed(&self, b: usize, episode: usize) -> &[usize] {
         &self.removed[b * self.episodes + episode]
     }
 
-    /// The relevance of those that take part, with zeros for those that do not.
+    /// Extends the relevance of an episode's candidates to all candidates, with zeros for those left out.
     pub(super) fn spread(&self, relevance: Vec<f32>, b: usize, episode: usize) -> Vec<f32> {
         spread(relevance, self.removed(b, episode), self.whole[b].features().len())
     }
 }
 
-fn make(engine: &dyn Engine, reads_graph: Option<&Method>, features: Features) -> Result<NoisyPool> {
+fn pool_of(engine: &dyn Engine, reads_graph: Option<&Method>, features: Features) -> Result<NoisyPool> {
     Ok(match reads_graph {
         Some(method) => engine.pool(method, features)?,
         None => NoisyPool::new(features),
     })
 }
 
-/// Puts zeros where candidates were left out.
+/// Inserts zeros where candidates were left out.
 fn spread(relevance: Vec<f32>, removed: &[usize], n: usize) -> Vec<f32> {
     if removed.is_empty() {
         return relevance;
@@ -111,13 +111,13 @@ fn spread(relevance: Vec<f32>, removed: &[usize], n: usize) -> Vec<f32> {
     (0..n).map(weight).collect()
 }
 
-/// The rows that each of these classes needs in memory: its candidates, once more for every episode with a pool of its own.
-/// More shots only add clean examples, so the most shots tell which episodes these are.
+/// The rows that each of these classes holds in memory: its candidates, once more for every episode with a pool of its own.
+/// More shots only add clean examples, so the largest number of shots determines which episodes these are.
 pub(super) fn rows_held(task: &dyn Task, classes: &[usize], grid: &Grid) -> Vec<usize> {
-    let most = grid.shots.iter().copied().max().unwrap_or(0);
+    let max_shots = grid.shots.iter().copied().max().unwrap_or(0);
     let sizes = task.pool_sizes();
     let n_own =
-        |class: usize| (0..grid.episodes).filter(|&e| !task.removed(class, e, most).is_empty()).count();
+        |class: usize| (0..grid.episodes).filter(|&e| !task.removed(class, e, max_shots).is_empty()).count();
     classes.iter().map(|&class| sizes[class] * (1 + n_own(class))).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Lines of the tables.
+//! The rows of the tables.
 
 use labelsieve::Method;
 use labelsieve::evaluation::{self, GroupGain, Interval, Trial};
@@ -7,9 +7,9 @@ use labelsieve_files::work::table::percent;
 use labelsieve_report::{Cell, Number};
 
 use super::cells::class_top_1;
-use super::{CellResult, Setting, Source, Tuned, gcn, mlp};
+use super::{CellResult, Setting, Source, TuningResult, gcn, mlp};
 
-/// A line of the ablation table: the same name at every k, sources that may differ.
+/// A row of the ablation table: the source at each k, e.g. gcn with the λ chosen for it.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub name: &'static str,
@@ -17,8 +17,12 @@ pub struct Row {
     pub sources: Vec<Source>,
 }
 
-/// The lines with prototypes. Without tuning, `lambda` gives λ by shot, and there is no β*.
-pub fn prototype_rows(n_shots: usize, tuned: Option<&Tuned>, lambda: &dyn Fn(usize) -> f32) -> Vec<Row> {
+/// The rows with prototypes. Without tuning, `lambda` gives λ by shot, and there is no β*.
+pub fn prototype_rows(
+    n_shots: usize,
+    tuned: Option<&TuningResult>,
+    lambda: &dyn Fn(usize) -> f32,
+) -> Vec<Row> {
     let row = |name: &'static str, source: &dyn Fn(usize) -> Source| Row {
         name,
         sources: (0..n_shots).map(source).collect(),
@@ -49,7 +53,15 @@ pub fn prototype_rows(n_shots: usize, tuned: Option<&Tuned>, lambda: &dyn Fn(usi
 
 /// Every setting of every row.
 pub fn settings_of(rows: &[Row]) -> Vec<Setting> {
-    rows.iter().flat_map(|row| row.sources.iter().cloned().enumerate()).collect()
+    let settings_of_row = |row: &Row| {
+        row.sources
+            .iter()
+            .cloned()
+            .enumerate()
+            .map(|(shot, source)| Setting { shot, source })
+            .collect::<Vec<_>>()
+    };
+    rows.iter().flat_map(settings_of_row).collect()
 }
 
 /// Mean and 95 % interval over the episodes of each shot.
@@ -60,7 +72,7 @@ pub fn intervals<'a>(
     by_shot.into_iter().map(|cells| Interval::of(&cells.iter().map(&value).collect::<Vec<_>>())).collect()
 }
 
-/// What each class gained in top-1 from `without` to `with`.
+/// The gain of each class in top-1 from `without` to `with`.
 pub fn class_gains(with: &[CellResult], without: &[CellResult]) -> Vec<f64> {
     class_top_1(with).iter().zip(class_top_1(without)).map(|(with, without)| with - without).collect()
 }
@@ -70,7 +82,7 @@ pub fn gain_by_pool_size(with: &[CellResult], without: &[CellResult], sizes: &[u
     evaluation::gain_by_pool_size(sizes, &class_gains(with, without))
 }
 
-/// `67.8 ± 0.4`, in per cent, or `67.8` where a single value says nothing about its spread.
+/// `67.8 ± 0.4`, in per cent, or `67.8` for a single value.
 pub fn cell(interval: &Interval) -> String {
     let half = interval.half_width.map_or(String::new(), |half| format!(" ± {}", percent(half)));
     format!("{}{half}", percent(interval.mean))
@@ -82,7 +94,7 @@ pub fn table_cell(interval: &Interval) -> Cell {
     Cell::Number(Number { mean: 100.0 * interval.mean, half_width })
 }
 
-/// What stands below a table of means over so many of a `unit`, e.g. `episode`.
+/// The caption of a table of means over `n` of a `unit`, e.g. `episode`.
 pub fn means_over(n: usize, unit: &str) -> String {
     match n {
         1 => format!("A single {unit}, so no interval"),

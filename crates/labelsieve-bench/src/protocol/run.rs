@@ -1,4 +1,4 @@
-//! A running benchmark: sources × shots × episodes, scored class by class and kept in a journal.
+//! The run of a benchmark: sources × shots × episodes, scored class by class and kept in a journal.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use super::journal_numbers::{bytes, floats};
 use super::pools::{Pools, rows_held};
 use super::{CellResult, Cells, Clock, Setting, Source, Task, oracle_weights};
 
-/// What is measured: shots × episodes.
+/// The cells to measure: shots × episodes.
 #[derive(Clone, Debug)]
 pub struct Grid {
     pub shots: Vec<usize>,
@@ -32,13 +32,13 @@ impl Grid {
         Stream::new(self.seed).branch(class as u64).branch(k as u64).branch(episode as u64)
     }
 
-    /// The seed of what learns from all classes together at `k` shots in an episode.
+    /// The seed of a classifier that learns from all classes together at `k` shots in an episode.
     pub fn learning_seed(&self, k: usize, episode: usize) -> u64 {
         self.stream(usize::MAX, k, episode).bits(0)
     }
 }
 
-/// A benchmark run and the journal of what it has finished.
+/// A benchmark run and the journal of its finished work.
 pub struct Run<'a> {
     engine: &'a dyn Engine,
     journal: Journal,
@@ -50,12 +50,30 @@ pub struct Run<'a> {
 /// Clean examples by shot, episode and class.
 type CleanSets = Vec<Vec<Vec<Features>>>;
 
+/// A way to learn class weights from weighted examples.
+pub struct Learner<'a> {
+    /// The stage that its time counts for.
+    pub stage: &'a str,
+    /// The name in journals, which distinguishes it from other learners.
+    pub name: &'a str,
+    /// Learns from the classes of an episode.
+    pub learn: &'a dyn Fn(usize, &[WeightedClass]) -> Result<WeightMatrix>,
+}
+
+/// The classes that are scored together, with their pools.
+struct Batch<'a> {
+    task: &'a dyn Task,
+    classes: &'a [usize],
+    pools: &'a Pools,
+    clean: &'a CleanSets,
+}
+
 impl Run<'_> {
     pub fn new(engine: &dyn Engine, journal: Journal, records: Vec<JournalRecord>, grid: Grid) -> Run<'_> {
         Run { engine, journal, done: records.into_iter().collect(), grid, clock: Clock::default() }
     }
 
-    /// Weighs every pool by every setting and tests the prototypes.
+    /// Scores every pool with every setting and tests the prototypes.
     pub fn prototypes(
         &mut self,
         task: &dyn Task,
@@ -71,20 +89,21 @@ impl Run<'_> {
         }
         self.score_pools(task, &distinct, &clean, monitor)?;
         let tests = self.tests(task)?;
-        let (dim, n_classes) = (task.dim(), task.pool_sizes().len());
+        let dim = task.dim();
+        let n_classes = task.pool_sizes().len();
         let mut cells = HashMap::new();
-        for (shot, source) in &distinct {
+        for setting in &distinct {
             let mut episodes = Vec::new();
             for episode in 0..self.grid.episodes {
                 let mut rows = Vec::with_capacity(n_classes * dim);
                 for class in 0..n_classes {
-                    let key = self.class_key(task, *shot, source, class);
+                    let key = self.class_key(task, setting, class);
                     rows.extend(floats(&self.done[&key][episode * dim * 4..(episode + 1) * dim * 4]));
                 }
                 let weights = WeightMatrix::new(Features::new(rows, dim)?, task.scale())?;
                 episodes.push(self.clock.time("tests", || CellResult::new(&tests, &weights))?);
             }
-            cells.insert(setting_key(*shot, source), episodes);
+            cells.insert(setting_key(setting.shot, &setting.source), episodes);
         }
         Ok(Cells(cells))
     }
@@ -94,8 +113,8 @@ impl Run<'_> {
         self.grid.shots.iter().map(of_shot).collect()
     }
 
-    /// Fills the journal with the prototypes of all classes and settings that are not there yet: batch by batch of
-    /// classes, so that memory stays small, and in a batch setting by setting over the same graphs.
+    /// Adds the prototypes of all classes and settings that the journal lacks: in batches of classes, which bounds memory, and within a
+    /// batch setting by setting over the same graphs.
     fn score_pools(
         &mut self,
         task: &dyn Task,
@@ -104,10 +123,10 @@ impl Run<'_> {
         monitor: &dyn Monitor,
     ) -> Result<()> {
         let sizes = task.pool_sizes();
-        let is_open = |class: usize, (shot, source): &Setting| {
-            let key = self.class_key(task, *shot, source, class);
+        let is_open = |class: usize, setting: &Setting| {
+            let key = self.class_key(task, setting, class);
             !self.holds(&key, self.grid.episodes * task.dim())
-                || (source.keeps_relevance()
+                || (setting.source.keeps_relevance()
                     && !self.holds(&relevance_key(&key), self.grid.episodes * sizes[class]))
         };
         let open: Vec<usize> =
@@ -123,20 +142,22 @@ impl Run<'_> {
             let batch: &[usize] = &batch.into_iter().map(|i| open[i]).collect::<Vec<_>>();
             let mut pools = self.clock.time("graphs", || Pools::new(self.engine, task, batch, settings))?;
             for shot in 0..self.grid.shots.len() {
-                let of_shot: Vec<&Setting> = settings.iter().filter(|setting| setting.0 == shot).collect();
+                let of_shot: Vec<&Setting> = settings.iter().filter(|setting| setting.shot == shot).collect();
                 if !of_shot.iter().any(|setting| batch.iter().any(|&class| is_open(class, setting))) {
                     continue;
                 }
-                let (k, episodes) = (self.grid.shots[shot], self.grid.episodes);
+                let k = self.grid.shots[shot];
+                let episodes = self.grid.episodes;
                 self.clock.time("graphs", || pools.leave_out_clean(self.engine, task, batch, k, episodes))?;
                 for setting in of_shot {
                     let chosen: Vec<usize> =
                         (0..batch.len()).filter(|&b| is_open(batch[b], setting)).collect();
-                    for (key, payload) in self.score_batch(task, setting, batch, &chosen, &pools, clean)? {
+                    let batch = Batch { task, classes: batch, pools: &pools, clean };
+                    for (key, payload) in self.score_batch(setting, &batch, &chosen)? {
                         self.journal.append(&key, &payload)?;
                         found.push((key, payload));
                     }
-                    let n: usize = chosen.iter().map(|&b| sizes[batch[b]]).sum();
+                    let n: usize = chosen.iter().map(|&b| sizes[batch.classes[b]]).sum();
                     progress.inc((n * self.grid.episodes) as u64);
                 }
             }
@@ -146,28 +167,26 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// One setting over the chosen classes of a batch, all episodes: for each class the prototypes and, for gcn, the
-    /// relevance that is needed later.
+    /// Scores the chosen classes of a batch with one setting, in all episodes. The results for each class are the prototypes and, for
+    /// gcn, the relevance that is needed later.
     fn score_batch(
         &self,
-        task: &dyn Task,
-        (shot, source): &Setting,
-        batch: &[usize],
+        setting: &Setting,
+        batch: &Batch,
         chosen: &[usize],
-        pools: &Pools,
-        clean: &CleanSets,
     ) -> Result<Vec<(String, Vec<u8>)>> {
+        let Batch { task, classes, pools, clean } = *batch;
         let episodes = self.grid.episodes;
-        let relevance = self.relevance_of(task, (*shot, source), batch, chosen, pools, clean)?;
+        let relevance = self.relevance_of(setting, batch, chosen)?;
         let mut results = Vec::new();
         for (relevance, &b) in relevance.chunks_exact(episodes).zip(chosen) {
-            let key = self.class_key(task, *shot, source, batch[b]);
+            let key = self.class_key(task, setting, classes[b]);
             let mut rows = Vec::with_capacity(episodes * task.dim());
             for (episode, relevance) in relevance.iter().enumerate() {
-                let clean = &clean[*shot][episode][batch[b]];
+                let clean = &clean[setting.shot][episode][classes[b]];
                 rows.extend(prototype(&WeightedClass::new(clean, pools.whole(b).features(), relevance)?));
             }
-            if source.keeps_relevance() {
+            if setting.source.keeps_relevance() {
                 results.push((relevance_key(&key), bytes(&relevance.concat())));
             }
             results.push((key, bytes(&rows)));
@@ -176,66 +195,60 @@ impl Run<'_> {
     }
 
     /// The weight of each candidate of the chosen classes in each episode, class by class; 0 for those left out.
-    fn relevance_of(
-        &self,
-        task: &dyn Task,
-        (shot, source): (usize, &Source),
-        batch: &[usize],
-        chosen: &[usize],
-        pools: &Pools,
-        clean: &CleanSets,
-    ) -> Result<Vec<Vec<f32>>> {
+    fn relevance_of(&self, setting: &Setting, batch: &Batch, chosen: &[usize]) -> Result<Vec<Vec<f32>>> {
+        let Batch { task, classes, pools, .. } = *batch;
         let cells: Vec<(usize, usize)> =
             chosen.iter().flat_map(|&b| (0..self.grid.episodes).map(move |episode| (b, episode))).collect();
-        let method = match source {
+        let method = match &setting.source {
             Source::CleanOnly => {
                 return Ok(cells.iter().map(|&(b, _)| vec![0.0; pools.whole(b).features().len()]).collect());
             }
             Source::Oracle => {
-                let of_cell = |&(b, e): &(usize, usize)| oracle_weights(task, batch[b], pools.removed(b, e));
+                let of_cell =
+                    |&(b, e): &(usize, usize)| oracle_weights(task, classes[b], pools.removed(b, e));
                 return cells.iter().map(of_cell).collect();
             }
             Source::Scored(method) => method,
         };
-        let scored = self.scored(method, shot, &cells, batch, pools, clean)?;
+        let scored = self.scored(method, setting.shot, &cells, batch)?;
         let parts = scored.into_iter().zip(&cells);
         Ok(parts.map(|(relevance, &(b, episode))| pools.spread(relevance, b, episode)).collect())
     }
 
-    /// The relevance of the candidates that take part, cell by cell.
+    /// The relevance of the candidates of each cell; those left out are not part of it.
     fn scored(
         &self,
         method: &Method,
         shot: usize,
         cells: &[(usize, usize)],
-        batch: &[usize],
-        pools: &Pools,
-        clean: &CleanSets,
+        batch: &Batch,
     ) -> Result<Vec<Vec<f32>>> {
+        let Batch { classes, pools, clean, .. } = *batch;
         let k = self.grid.shots[shot];
         let dim = clean[shot][0][0].dim();
-        // Rows of other classes are drawn for a few cells at a time: all together would take more memory than the pools.
-        const MOST_BYTES: usize = 256 << 20;
+        // Rows of other classes are drawn for a few cells at a time: for all cells together they would take more memory than the pools.
+        const MAX_BYTES: usize = 256 << 20;
         let n_others = match method {
             Method::Linear(_) => MAX_OTHERS,
             _ if method.uses_other_classes() => clean[shot][0].len(),
             _ => 0,
         };
-        let together = match n_others {
-            0 => cells.len().max(1),
-            _ => (MOST_BYTES / (n_others * dim * size_of::<f32>())).max(1),
+        let cells_at_once = if n_others == 0 {
+            cells.len().max(1)
+        } else {
+            (MAX_BYTES / (n_others * dim * size_of::<f32>())).max(1)
         };
         let mut scored = Vec::with_capacity(cells.len());
-        for cells in cells.chunks(together) {
+        for cells in cells.chunks(cells_at_once) {
             let draw = |&(b, e): &(usize, usize)| {
-                let stream = self.grid.stream(batch[b], k, e);
-                ClassContext::new(method, &clean[shot][e], batch[b], stream.branch(1), stream.bits(0))
+                let stream = self.grid.stream(classes[b], k, e);
+                ClassContext::new(method, &clean[shot][e], classes[b], stream.branch(1), stream.bits(0))
             };
             let drawn: Vec<ClassContext> = cells.iter().map(draw).collect();
             let jobs = drawn
                 .iter()
                 .zip(cells)
-                .map(|(drawn, &(b, e))| drawn.job(&clean[shot][e][batch[b]], pools.of(b, e)))
+                .map(|(drawn, &(b, e))| drawn.job(&clean[shot][e][classes[b]], pools.of(b, e)))
                 .collect::<labelsieve::Result<Vec<_>>>()?;
             let relevance =
                 self.clock.time(method.name(), || self.engine.relevance(method, &jobs, &|_, _| ()))?;
@@ -244,7 +257,7 @@ impl Run<'_> {
         Ok(scored)
     }
 
-    /// The weight of each class's candidates at a setting in an episode; for gcn, as the journal has kept it.
+    /// The weight of each class's candidates at a setting in an episode; for gcn, read from the journal.
     pub fn weights(
         &self,
         task: &dyn Task,
@@ -259,7 +272,8 @@ impl Run<'_> {
                 oracle_weights(task, class, &task.removed(class, episode, self.grid.shots[shot]))
             }
             Source::Scored(_) => {
-                let key = relevance_key(&self.class_key(task, shot, source, class));
+                let key =
+                    relevance_key(&self.class_key(task, &Setting { shot, source: source.clone() }, class));
                 let all = floats(self.done.get(&key).context("relevance missing from the run's journal")?);
                 Ok(all[episode * sizes[class]..(episode + 1) * sizes[class]].to_vec())
             }
@@ -277,27 +291,29 @@ impl Run<'_> {
         episodes: usize,
         monitor: &dyn Monitor,
     ) -> Result<Vec<CellResult>> {
-        let (engine, dim, grid) = (self.engine, task.dim(), self.grid.clone());
+        let engine = self.engine;
+        let dim = task.dim();
+        let grid = self.grid.clone();
         let k = grid.shots[shot];
         let name = format!("cosine {}", serde_json::json!(cosine));
-        self.learned(task, shot, source, ("cosine", &name), episodes, monitor, &|episode, classes| {
+        let learn = |episode: usize, classes: &[WeightedClass]| {
             Ok(engine.cosine(cosine, classes, dim, grid.learning_seed(k, episode))?)
-        })
+        };
+        let learner = Learner { stage: "cosine", name: &name, learn: &learn };
+        self.learned(task, shot, source, &learner, episodes, monitor)
     }
 
-    /// What weights that `learn` makes of weighted examples reach, for the first `episodes` episodes. `name` is the
-    /// stage and what tells this way of learning from others.
-    #[expect(clippy::too_many_arguments, reason = "a setting, how it is learned and who is told")]
+    /// The accuracy of learned weights in the first `episodes` episodes: read from the journal, or measured and added to it.
     pub fn learned(
         &mut self,
         task: &dyn Task,
         shot: usize,
         source: &Source,
-        (stage, name): (&str, &str),
+        learner: &Learner,
         episodes: usize,
         monitor: &dyn Monitor,
-        learn: &dyn Fn(usize, &[WeightedClass]) -> Result<WeightMatrix>,
     ) -> Result<Vec<CellResult>> {
+        let Learner { stage, name, learn } = *learner;
         let k = self.grid.shots[shot];
         let key = |episode: usize| {
             format!("{} {name} k={k} episode={episode} {}", task.journal_name(), source.key())
@@ -327,30 +343,31 @@ impl Run<'_> {
         (0..episodes).map(|e| reached(self, e).context("a cell missing from the run's journal")).collect()
     }
 
-    /// Keeps finished work.
+    /// Adds finished work to the journal.
     pub fn keep(&mut self, key: String, payload: Vec<u8>) -> Result<()> {
         self.journal.append(&key, &payload)?;
         self.done.insert(key, payload);
         Ok(())
     }
 
-    /// Finished work of this name.
+    /// The finished work under a key.
     pub fn kept(&self, key: &str) -> Option<&[u8]> {
         self.done.get(key).map(Vec::as_slice)
     }
 
-    /// Whether the journal holds so many numbers under a key; anything else is done again.
+    /// Whether the journal holds `n_numbers` numbers under a key; anything else is computed again.
     fn holds(&self, key: &str, n_numbers: usize) -> bool {
         self.done.get(key).is_some_and(|payload| payload.len() == n_numbers * size_of::<f32>())
     }
 
-    /// The journal's name for the prototypes of one class at one setting, all episodes together.
-    fn class_key(&self, task: &dyn Task, shot: usize, source: &Source, class: usize) -> String {
-        let (name, k) = (task.journal_name(), self.grid.shots[shot]);
-        format!("{name} class={class} k={k} episodes={} {}", self.grid.episodes, source.key())
+    /// The key of the prototypes of one class at one setting, all episodes together.
+    fn class_key(&self, task: &dyn Task, setting: &Setting, class: usize) -> String {
+        let name = task.journal_name();
+        let k = self.grid.shots[setting.shot];
+        format!("{name} class={class} k={k} episodes={} {}", self.grid.episodes, setting.source.key())
     }
 
-    /// The test sets of a task; W_B is kept, since it may take all base examples to make.
+    /// The test sets of a task. W_B is kept in the journal, since computing it may take all base examples.
     pub fn tests(&mut self, task: &dyn Task) -> Result<TestSets> {
         let (novel, novel_labels) = task.novel_test()?;
         let Some((features, labels)) = task.base_test()? else {

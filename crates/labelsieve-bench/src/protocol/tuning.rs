@@ -8,9 +8,9 @@ use labelsieve_files::work::{Context, Monitor, Result};
 
 use super::{CellResult, Cells, Run, Setting, Source, Task};
 
-/// What was tried on the tuning classes, by shot; the best comes first.
+/// The trials on the tuning classes, by shot; the best comes first.
 #[derive(Clone, Debug)]
-pub struct Tuned {
+pub struct TuningResult {
     pub gcn_lambda: Vec<Vec<Trial<f32>>>,
     pub mlp_lambda: Vec<Vec<Trial<f32>>>,
     pub beta: Vec<Vec<Trial<f32>>>,
@@ -32,7 +32,7 @@ fn beta(beta: f32) -> Method {
 }
 
 /// Chooses λ of gcn and mlp and β* for each shot, by the score averaged over episodes.
-pub fn tune(run: &mut Run, task: &dyn Task, score: Score, monitor: &dyn Monitor) -> Result<Tuned> {
+pub fn tune(run: &mut Run, task: &dyn Task, score: Score, monitor: &dyn Monitor) -> Result<TuningResult> {
     let n_shots = run.grid.shots.len();
     let cells = run.prototypes(task, &tuning_settings(n_shots), monitor)?;
     let choose = |method: fn(f32) -> Method, values: &[f32]| -> Result<Vec<Vec<Trial<f32>>>> {
@@ -40,18 +40,18 @@ pub fn tune(run: &mut Run, task: &dyn Task, score: Score, monitor: &dyn Monitor)
             .map(|s| Ok(best(values, |&v| Ok(mean_score(&cells, s, &method(v).into(), score)))?))
             .collect()
     };
-    Ok(Tuned {
+    Ok(TuningResult {
         gcn_lambda: choose(gcn, &LAMBDAS)?,
         mlp_lambda: choose(mlp, &LAMBDAS)?,
         beta: choose(beta, &BETAS)?,
     })
 }
 
-/// All that tuning tries.
+/// All settings that tuning tries.
 fn tuning_settings(n_shots: usize) -> Vec<Setting> {
     let grid = |method: fn(f32) -> Method, values: &[f32]| -> Vec<Setting> {
         let pairs = (0..n_shots).flat_map(|s| values.iter().map(move |&v| (s, v)));
-        pairs.map(|(s, v)| (s, Source::Scored(method(v)))).collect()
+        pairs.map(|(shot, value)| Setting { shot, source: Source::Scored(method(value)) }).collect()
     };
     [grid(gcn, &LAMBDAS), grid(mlp, &LAMBDAS), grid(beta, &BETAS)].concat()
 }
@@ -61,8 +61,7 @@ fn mean_score(cells: &Cells, shot: usize, source: &Source, score: Score) -> f64 
     cells.iter().map(score).sum::<f64>() / cells.len().max(1) as f64
 }
 
-/// Batch sizes and epochs to try with so many examples. Batches larger than all of them together are one and the same
-/// setting.
+/// The batch sizes and epochs to try with `n_examples`. Batch sizes beyond the number of examples are all the same setting.
 pub fn cosine_settings(start: Cosine, n_examples: usize) -> Vec<Cosine> {
     let first_larger = BATCH_SIZES.iter().position(|&size| size >= n_examples);
     let sizes = &BATCH_SIZES[..first_larger.map_or(BATCH_SIZES.len(), |first| first + 1)];
@@ -70,8 +69,8 @@ pub fn cosine_settings(start: Cosine, n_examples: usize) -> Vec<Cosine> {
     sizes.iter().flat_map(with).collect()
 }
 
-/// Chooses batch size and epochs of the cosine classifier over the weights of `source`. One episode tells them apart
-/// well enough, at a fifth of the price.
+/// Chooses batch size and epochs of the cosine classifier over the weights of `source`. One episode
+/// distinguishes them well enough, at a fifth of the cost.
 pub fn choose_cosine(
     run: &mut Run,
     task: &dyn Task,
@@ -92,7 +91,7 @@ pub fn choose_cosine(
     best_of(trials)
 }
 
-/// The best of what was tried; earlier ones win ties.
+/// The best trial; earlier ones win ties.
 pub fn best_of<T>(trials: Vec<Trial<T>>) -> Result<Trial<T>> {
     trials.into_iter().reduce(|a, b| if b.score > a.score { b } else { a }).context("nothing was tried")
 }

@@ -1,4 +1,4 @@
-//! What a method reaches in one draw.
+//! The results of a method in one draw.
 
 use std::time::Instant;
 
@@ -8,38 +8,38 @@ use labelsieve_files::work::Result;
 use serde::{Deserialize, Serialize};
 
 use super::score::{ClassScores, score};
-use super::trial::{Ground, Trial};
+use super::trial::{SetContext, Trial};
 use crate::protocol::Source;
 
-/// One draw with one method.
+/// One method in one draw.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cell {
     /// Accuracy of prototypes on the test examples, among the classes of the half.
     pub top_1: f64,
     pub top_5: f64,
-    /// Mean over the classes with relevant and irrelevant candidates; none for what is no method.
+    /// Area under the ROC curve, mean over the classes with relevant and irrelevant candidates; `None` for references.
     pub auc: Option<f64>,
-    /// Of the candidates of all classes; none for what is no method.
+    /// Calibration over the candidates of all classes; `None` for references.
     pub calibration: Option<Calibration>,
-    /// Seconds that scoring all classes took, with the graphs where the method reads them.
+    /// Seconds for scoring all classes, including the graphs if the method uses them.
     pub seconds: f64,
 }
 
 impl Cell {
-    pub fn measure(ground: &Ground, trial: &Trial, source: &Source) -> Result<Cell> {
+    pub fn measure(context: &SetContext, trial: &Trial, source: &Source) -> Result<Cell> {
         let start = Instant::now();
-        let scores = score(ground, trial, source)?;
-        let seconds = start.elapsed().as_secs_f64() + graph_seconds(ground, source)?;
+        let scores = score(context, trial, source)?;
+        let seconds = start.elapsed().as_secs_f64() + graph_seconds(context, source)?;
         let weighted = (0..scores.len())
             .map(|c| WeightedClass::new(&trial.clean[c], trial.pools[c].features(), &scores[c].relevance))
             .collect::<labelsieve::Result<Vec<_>>>()?;
-        let (features, labels) = &ground.test;
-        let matrix = ground.engine.prototypes(&weighted, features.dim(), Cosine::default().scale)?;
-        let reached = accuracy(&matrix, features, labels)?;
+        let (features, labels) = &context.test;
+        let matrix = context.engine.prototypes(&weighted, features.dim(), Cosine::default().scale)?;
+        let accuracy = accuracy(&matrix, features, labels)?;
         let is_method = matches!(source, Source::Scored(_));
         Ok(Cell {
-            top_1: reached.top_1,
-            top_5: reached.top_5,
+            top_1: accuracy.top_1,
+            top_5: accuracy.top_5,
             auc: is_method.then(|| mean_auc(trial, &scores)).flatten(),
             calibration: is_method.then(|| calibration(trial, &scores)),
             seconds,
@@ -47,10 +47,10 @@ impl Cell {
     }
 }
 
-/// Graphs are made once for all methods, and belong to the time of each that reads them.
-fn graph_seconds(ground: &Ground, source: &Source) -> Result<f64> {
+/// The time of the graphs, which are built once for all methods and count for each that uses them.
+fn graph_seconds(context: &SetContext, source: &Source) -> Result<f64> {
     Ok(match source {
-        Source::Scored(method) if method.build()?.uses_graph() => ground.graph_seconds,
+        Source::Scored(method) if method.build()?.uses_graph() => context.graph_seconds,
         _ => 0.0,
     })
 }

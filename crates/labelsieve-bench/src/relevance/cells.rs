@@ -1,4 +1,4 @@
-//! What has been measured, cell by cell, and kept over a kill.
+//! The measured cells, kept in a journal so that a killed run resumes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,21 @@ use serde_json::json;
 use super::Relevance;
 use super::cell::Cell;
 use super::methods::Contender;
-use super::trial::Ground;
+use super::trial::SetContext;
+use crate::output;
 use crate::sets::KnownSet;
 
-/// What has been measured on a set.
+/// The measured cells of a set.
 pub struct Cells {
     journal: Journal,
     done: HashMap<String, Cell>,
+}
+
+/// A cell still to be measured.
+struct OpenCell<'a> {
+    draw: usize,
+    k: usize,
+    contender: &'a Contender,
 }
 
 impl Cells {
@@ -27,8 +35,9 @@ impl Cells {
         opened: &OpenDevice,
         monitor: &dyn Monitor,
     ) -> Result<Cells> {
-        // Further sets, methods, shots and draws add cells; they change none.
-        let key = resume::Key::new("bench relevance", bench, &[])?.with(&json!({ "set": set.name }));
+        // Further sets, methods, shots and draws add cells without changing any.
+        let key =
+            resume::Key::new(&output::full_name("relevance"), bench, &[])?.with(&json!({ "set": set.name }));
         let files: Vec<&Path> = set.made_from.iter().map(PathBuf::as_path).collect();
         let key = key.on_device(opened.kind()).with_files(&files)?;
         let path = bench.output.join(format!("cells-{}.journal", set.name));
@@ -38,7 +47,7 @@ impl Cells {
         Ok(Cells { journal, done: records.into_iter().filter_map(read).collect() })
     }
 
-    /// Measures what is still to be measured.
+    /// Measures the missing cells.
     pub fn measure(
         &mut self,
         bench: &Relevance,
@@ -48,13 +57,17 @@ impl Cells {
         opened: &OpenDevice,
         monitor: &dyn Monitor,
     ) -> Result<()> {
-        let mut open: Vec<(usize, usize, &Contender)> = Vec::new();
+        let mut open: Vec<OpenCell> = Vec::new();
         for draw in 0..bench.draws {
             for &k in shots {
                 let is_open = |contender: &&Contender| {
                     bench.again.contains(contender) || !self.done.contains_key(&bench.key(k, draw, contender))
                 };
-                open.extend(contenders.iter().filter(is_open).map(|contender| (draw, k, contender)));
+                open.extend(contenders.iter().filter(is_open).map(|contender| OpenCell {
+                    draw,
+                    k,
+                    contender,
+                }));
             }
         }
         if open.is_empty() {
@@ -62,12 +75,12 @@ impl Cells {
         }
         let progress = monitor.progress(open.len() as u64, "cells");
         progress.set_message(&set.name);
-        let ground = Ground::new(opened.engine(), set, bench.seed)?;
-        for of_trial in open.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let (draw, k, _) = of_trial[0];
-            let trial = ground.trial(draw, k)?;
-            for (_, _, contender) in of_trial {
-                let cell = Cell::measure(&ground, &trial, &contender.source)?;
+        let context = SetContext::new(opened.engine(), set, bench.seed)?;
+        for of_trial in open.chunk_by(|a, b| (a.draw, a.k) == (b.draw, b.k)) {
+            let OpenCell { draw, k, .. } = of_trial[0];
+            let trial = context.trial(draw, k)?;
+            for OpenCell { contender, .. } in of_trial {
+                let cell = Cell::measure(&context, &trial, &contender.source)?;
                 let key = bench.key(k, draw, contender);
                 self.journal.append(&key, &serde_json::to_vec(&cell)?)?;
                 self.done.insert(key, cell);
@@ -79,6 +92,6 @@ impl Cells {
     }
 
     pub fn get(&self, key: &str) -> Result<Cell> {
-        self.done.get(key).cloned().context("a cell missing from the run's journal")
+        self.done.get(key).cloned().context("a cell is missing from the run's journal")
     }
 }

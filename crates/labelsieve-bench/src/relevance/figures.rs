@@ -8,8 +8,8 @@ use labelsieve_report::{Figure, FigureKind, ReliabilitySeries, write_figure};
 
 use super::summary::Row;
 
-/// Bins with fewer candidates are not drawn: their shares are mostly chance.
-const LEAST: usize = 20;
+/// Bins with fewer candidates are not drawn, since their shares are mostly chance.
+const MIN_CANDIDATES: usize = 20;
 
 /// Draws one figure per number of clean examples into `folder`.
 pub fn write(set: &str, rows: &[Row], folder: &Path) -> Result<Vec<PathBuf>> {
@@ -28,14 +28,14 @@ fn figure(set: &str, rows: &[Row]) -> Figure {
     let shots = rows.first().map_or(0, |row| row.shots);
     let curve = |row: &Row| ReliabilitySeries {
         name: row.method.clone(),
-        bins: row.reliability.iter().filter(|bin| bin.n >= LEAST).copied().collect(),
+        bins: row.reliability.iter().filter(|bin| bin.n >= MIN_CANDIDATES).copied().collect(),
     };
     let curves = rows.iter().map(curve).filter(|curve| !curve.bins.is_empty());
     Figure {
         id: format!("reliability-{set}-k{shots}"),
-        title: format!("{set}, k = {shots}: how probability relates to truth"),
+        title: format!("{set}, k = {shots}: predicted probability against ground truth"),
         caption: format!(
-            "Candidates of all classes and draws in ten bins, those with at least {LEAST} of them."
+            "Candidates of all classes and draws in ten bins, those with at least {MIN_CANDIDATES} of them."
         ),
         command: Some("labelsieve-bench relevance".to_owned()),
         data: FigureKind::Reliability { series: curves.collect() },

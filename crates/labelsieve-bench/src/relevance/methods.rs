@@ -1,16 +1,16 @@
-//! Which methods are compared.
+//! The compared methods.
 
 use labelsieve::Method;
 use serde_json::{Value, json};
 
 use crate::protocol::Source;
 
-/// All, in the order of the tables. A new method of [`Method`] is compared once its name is here.
+/// All contenders, in the order of the tables. A new method of [`Method`] is compared once its name is here.
 pub const ALL: [&str; 10] =
     [CLEAN_ONLY, BETA, SIMILARITY, "linear", "label-propagation", "mlp", GCN, "mixture", "auto", ORACLE];
-/// What takes no training. Nothing should do significantly worse than the best of them.
+/// Baselines without training. No method should do significantly worse than the best of them.
 pub const SIMPLE: [&str; 3] = [CLEAN_ONLY, BETA, SIMILARITY];
-/// Combines others and chooses their settings: it is no cell's best *single* method.
+/// Combines other methods and chooses their settings, so it does not count as the best *single* method of a cell.
 const COMBINED: &str = "auto";
 
 pub const CLEAN_ONLY: &str = "clean-only";
@@ -19,7 +19,7 @@ pub const GCN: &str = "gcn";
 const BETA: &str = "beta";
 const SIMILARITY: &str = "similarity";
 
-/// A row of the tables: a source of weights and what it is called.
+/// A row of the tables: a source of weights and its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contender {
     pub name: String,
@@ -37,7 +37,7 @@ impl Contender {
         Ok(Contender { name: text.to_owned(), source })
     }
 
-    /// Those asked for, or all; with those that every other one is compared with in any case.
+    /// The requested contenders, or all; always with the baselines and the oracle, which the others are compared with.
     pub fn list(asked: &[Contender]) -> Vec<Contender> {
         let named = |name: &str| Contender::parse(name).expect("a method of the list");
         if asked.is_empty() {

@@ -1,8 +1,9 @@
-//! `labelsieve-bench relevance`: every method on sets whose noise comes from different places, on the same draws.
+//! `labelsieve-bench relevance`: every method on sets with different kinds of noise, on the same draws.
 //!
-//! Sets × methods × numbers of clean examples: accuracy of prototypes, AUC and calibration over draws of clean examples, with paired
-//! intervals. Classes are split into halves, so that nothing is chosen on the classes that are reported. Every cell goes into
-//! a journal: a killed run resumes where it stopped.
+//! `source` reads the sets (`sets/`), `methods` lists the contenders. For each set, `trial` draws clean examples, `score` and `cell`
+//! measure a method in a draw, and `cells` keeps the results in a journal, from which a killed run resumes. `summary` averages over the
+//! draws and compares methods on the same draws with paired intervals; `tables`, `figures` and `overall` show the results. Classes are
+//! split into halves, so that settings are never chosen on the reported classes.
 
 mod cell;
 mod cells;
@@ -37,7 +38,7 @@ use self::summary::Row;
 use crate::sets::KnownSet;
 use crate::{COMMON, output};
 
-/// Compare the methods on sets whose truth is known
+/// Compare the relevance methods on sets with ground truth
 #[derive(Args, Serialize)]
 pub struct Relevance {
     /// Configurations of photo sets (.toml), as for `labelsieve-bench photos`, beside the icons and the generated sets
@@ -54,7 +55,7 @@ pub struct Relevance {
     #[arg(long, value_name = "NAME")]
     backbone: Option<String>,
 
-    /// Features of a set by its backbone, made earlier, e.g. tiny=features.parquet or icons=features.parquet
+    /// Precomputed features of a set by its backbone, e.g. tiny=features.parquet or icons=features.parquet
     #[arg(long, value_name = "CONFIG=FILE")]
     #[serde(skip)]
     features: Vec<NamedFile>,
@@ -74,12 +75,12 @@ pub struct Relevance {
     #[serde(skip)]
     methods: Vec<Contender>,
 
-    /// Methods to measure again, whatever an earlier run found
+    /// Methods to measure again, ignoring results of earlier runs
     #[arg(long, value_name = "METHOD", value_delimiter = ',', value_parser = Contender::parse)]
     #[serde(skip)]
     again: Vec<Contender>,
 
-    /// Clean examples per class; larger numbers than a set has are left out
+    /// Clean examples per class; numbers larger than a set allows are skipped
     #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [1, 2, 5, 10, 20], value_parser = parse_count)]
     #[serde(skip)]
     shots: Vec<usize>,
@@ -109,7 +110,7 @@ pub struct Relevance {
     json: bool,
 }
 
-/// Which classes of a set take part.
+/// The half of a set's classes to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 enum Half {
@@ -123,7 +124,7 @@ fn parse_count(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| "expected an integer from 1 to 1000".to_owned())
 }
 
-/// What was found on a set.
+/// The results on a set.
 #[derive(Serialize)]
 struct SetResult {
     set: String,
@@ -158,15 +159,16 @@ impl Relevance {
         let found = json!({
             "half": self.half, "draws": self.draws, "seed": self.seed, "sets": results, "overall": overall,
         });
-        write_text(&self.output.join("results.json"), &json_answer("bench relevance", &found)?)?;
-        match self.json {
-            true => output::json(out, "bench relevance", &found),
-            false => {
-                output::lines(out, overall::table(&overall))?;
-                monitor.note(LEGEND);
-                Ok(())
-            }
+        write_text(
+            &self.output.join("results.json"),
+            &json_answer(&output::full_name("relevance"), &found)?,
+        )?;
+        if self.json {
+            return output::json(out, "relevance", &found);
         }
+        output::lines(out, overall::table(&overall))?;
+        monitor.note(LEGEND);
+        Ok(())
     }
 
     fn measure(
@@ -204,33 +206,33 @@ impl Relevance {
         })
     }
 
-    /// The numbers of clean examples that every class has, ascending.
+    /// The numbers of clean examples to measure that every class has, ascending.
     fn shots_of(&self, set: &KnownSet, monitor: &dyn Monitor) -> Vec<usize> {
-        let most = set.classes.iter().map(|class| class.labelled.len()).min().unwrap_or(0);
+        let max_shots = set.classes.iter().map(|class| class.labelled.len()).min().unwrap_or(0);
         let mut shots = self.shots.clone();
         shots.sort_unstable();
         shots.dedup();
-        let (shots, left_out): (Vec<usize>, Vec<usize>) = shots.into_iter().partition(|&k| k <= most);
+        let (shots, left_out): (Vec<usize>, Vec<usize>) = shots.into_iter().partition(|&k| k <= max_shots);
         for k in left_out {
             monitor.note(&format!(
-                "{}: k = {k} left out, since a class has {most} examples to draw from",
+                "{}: k = {k} skipped: a class has only {max_shots} examples to draw from",
                 set.name
             ));
         }
         shots
     }
 
-    /// The journal's name of a cell.
+    /// The key of a cell in the journal.
     fn key(&self, k: usize, draw: usize, contender: &Contender) -> String {
         format!("{:?} k={k} draw={draw} {}", self.half, contender.source.key())
     }
 }
 
 const LEGEND: &str = "↓: the 95 % interval of the difference to the best of clean-only, beta and similarity on the same draws is below 0\n\
-    of the way: from clean-only to the oracle, in top-5; differences in points of top-1, on the same draws";
+    of the way: from clean-only to the oracle, in top-5; differences in top-1 points, on the same draws";
 
 impl Half {
-    /// The classes of a set that take part.
+    /// The set with only the classes of this half.
     fn of(self, mut set: KnownSet) -> KnownSet {
         let (tune, report) = alternate_halves(set.classes.len());
         let chosen = match self {
@@ -257,9 +259,9 @@ impl SetResult {
             ),
             String::new(),
         ];
-        lines.extend(tables::reached(&self.rows));
+        lines.extend(tables::results(&self.rows));
         lines.push(String::new());
-        lines.extend(tables::compared(&self.rows));
+        lines.extend(tables::comparison(&self.rows));
         lines.push(String::new());
         lines
     }

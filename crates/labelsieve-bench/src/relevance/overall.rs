@@ -1,4 +1,4 @@
-//! All cells of all sets together: does a method ever do much worse than another?
+//! Summary over all cells of all sets: how much worse than the best a method can be.
 
 use labelsieve_files::work::table::layout;
 use serde::Serialize;
@@ -10,12 +10,12 @@ use super::summary::Row;
 pub struct Overall {
     pub method: String,
     pub n_cells: usize,
-    /// Cells in which it is surely below the best of clean-only, beta and similarity, in top-1.
+    /// Cells in which it is significantly below the best of clean-only, beta and similarity, in top-1.
     pub n_below_simple: usize,
-    /// Difference in top-1 to the best single method of a cell: mean over the cells, and the least of all.
+    /// Difference in top-1 to the best single method of a cell: mean over the cells, and the lowest.
     pub mean_to_best: f64,
     pub least_to_best: f64,
-    /// Where that was.
+    /// The cell of the lowest difference.
     pub least_at: String,
 }
 
@@ -30,7 +30,8 @@ pub fn rows<'a>(sets: impl Iterator<Item = (&'a str, &'a [Row])>) -> Vec<Overall
         });
         let overall = &mut found[place];
         if to_best < overall.least_to_best {
-            (overall.least_to_best, overall.least_at) = (to_best, format!("{set}, k = {}", row.shots));
+            overall.least_to_best = to_best;
+            overall.least_at = format!("{set}, k = {}", row.shots);
         }
         let n = overall.n_cells as f64;
         overall.mean_to_best = (overall.mean_to_best * n + to_best) / (n + 1.0);
@@ -81,7 +82,8 @@ mod tests {
             let cell = |top_1| Cell { top_1, top_5: 1.0, auc: None, calibration: None, seconds: 1.0 };
             summary::rows(k, &contenders, &[vec![cell(beta)], vec![cell(gcn)]], 1)
         };
-        let (easy, hard) = (rows_of(1, 0.5, 0.75), rows_of(5, 0.75, 0.25));
+        let easy = rows_of(1, 0.5, 0.75);
+        let hard = rows_of(5, 0.75, 0.25);
         let found = rows([("easy", easy.as_slice()), ("hard", hard.as_slice())].into_iter());
         let brief: Vec<_> =
             found.iter().map(|row| (row.method.as_str(), row.least_to_best, row.mean_to_best)).collect();

@@ -1,9 +1,9 @@
-//! Which sets are measured, and where they come from.
+//! The sets to measure: photo sets of configurations, the icons, and generated sets.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use labelsieve_files::work::{Error, Monitor, Result};
+use labelsieve_files::work::{Error, Monitor, Result, option, words};
 
 use super::Relevance;
 use crate::photos::prepare::data_folder;
@@ -26,11 +26,11 @@ impl FromStr for NamedFile {
 }
 
 const ICONS: &str = "icons";
-/// What configurations call the network that comes with the program.
+/// The name of the bundled network in configurations.
 const BUILT_IN: &str = "built-in";
 
 impl Relevance {
-    /// The sets asked for: those of the configurations, the icons, and generated ones.
+    /// Reads the requested sets.
     pub(super) fn read_sets(&self, monitor: &dyn Monitor) -> Result<Vec<KnownSet>> {
         let stems = self.stems();
         let mut sets = Vec::new();
@@ -50,25 +50,26 @@ impl Relevance {
             let network = match self.backbone.as_deref() {
                 Some(BUILT_IN) => icons::Network::BuiltIn,
                 None => icons::Network::Own,
-                Some(_) if !self.configs.is_empty() => icons::Network::Own, // it is one of theirs
+                Some(_) if !self.configs.is_empty() => icons::Network::Own, // the name belongs to one of the configurations
                 Some(other) => {
                     return Err(Error::input(
                         format!("backbone `{other}`: expected {BUILT_IN}, or one of a configuration"),
-                        "leave --backbone out for the icons' own network",
+                        words!["leave out ", option("backbone"), " for the icons' own network"],
                     ));
                 }
             };
-            let (folder, features) = (self.output.join(ICONS), self.features_of(ICONS));
+            let folder = self.output.join(ICONS);
+            let features = self.features_of(ICONS);
             sets.push(icons::read(&folder, network, features, self.device, monitor)?);
         }
         for name in generated::names().filter(|name| self.wants(name)) {
             sets.extend(generated::generate(&name, self.seed).transpose()?);
         }
         let unknown = self.sets.iter().find(|asked| !sets.iter().any(|set| is_of(&set.name, asked)));
-        unknown.map_or(Ok(sets), |name| Err(no_set(name, &stems)))
+        unknown.map_or(Ok(sets), |name| Err(unknown_set(name, &stems)))
     }
 
-    /// Features of a set that were made earlier.
+    /// The precomputed features of a set.
     fn features_of(&self, set: &str) -> Option<&Path> {
         self.features.iter().find(|features| features.name == set).map(|features| features.path.as_path())
     }
@@ -81,28 +82,28 @@ impl Relevance {
         self.sets.is_empty() || self.sets.iter().any(|asked| is_of(set, asked))
     }
 
-    /// Whether some set of a configuration may be asked for, before it is read.
+    /// Whether a set of this configuration may be requested, decided before reading it.
     fn wants_some_of(&self, stem: &str) -> bool {
         self.wants(stem) || self.sets.iter().any(|asked| is_of(asked, stem))
     }
 
-    /// Refuses what can be refused before anything is read. Names of configurations name sets, so they must differ from each
-    /// other and from what is built in.
+    /// Rejects unknown and ambiguous names before reading any set. Configurations name their sets, so their names must differ
+    /// from each other and from the built-in sets.
     pub(super) fn check_names(&self) -> Result<()> {
         let stems = self.stems();
         for (i, name) in stems.iter().enumerate() {
             if stems[..i].contains(name) || [ICONS, generated::NAME].contains(&name.as_str()) {
                 return Err(Error::input(
-                    format!("there are two sets called `{name}`"),
-                    "a set is called by the file name of its configuration; rename one",
+                    format!("two sets are named `{name}`"),
+                    "sets are named after the files of their configurations; rename one",
                 ));
             }
         }
         let has_features = |name: &String| stems.contains(name) || name == ICONS;
         if let Some(features) = self.features.iter().find(|features| !has_features(&features.name)) {
             return Err(Error::input(
-                format!("--features: there is no configuration `{}`", features.name),
-                format!("there is {}", [stems, vec![ICONS.to_owned()]].concat().join(", ")),
+                words![option("features"), format!(": unknown configuration `{}`", features.name)],
+                format!("expected one of {}", [stems, vec![ICONS.to_owned()]].concat().join(", ")),
             ));
         }
         let built_in = || generated::names().chain([ICONS.to_owned()]);
@@ -110,20 +111,20 @@ impl Relevance {
             built_in().any(|set| is_of(&set, asked))
                 || stems.iter().any(|stem| is_of(asked, stem) || is_of(stem, asked))
         };
-        self.sets.iter().find(|asked| !may_be(asked)).map_or(Ok(()), |name| Err(no_set(name, &stems)))
+        self.sets.iter().find(|asked| !may_be(asked)).map_or(Ok(()), |name| Err(unknown_set(name, &stems)))
     }
 }
 
-fn no_set(name: &str, stems: &[String]) -> Error {
+fn unknown_set(name: &str, stems: &[String]) -> Error {
     let known: Vec<String> =
         stems.iter().cloned().chain([ICONS.to_owned()]).chain(generated::names()).collect();
     Error::input(
-        format!("--sets: there is no set `{name}`"),
-        format!("there are {}; photo sets need their configuration", known.join(", ")),
+        words![option("sets"), format!(": unknown set `{name}`")],
+        format!("expected one of {}; photo sets need their configuration", known.join(", ")),
     )
 }
 
-/// Whether `asked` names the set or a group that it belongs to, as `fashion` is one of `fashion-phrase`.
+/// Whether `asked` is the set or a group that it belongs to, as `fashion` is the group of `fashion-phrase`.
 fn is_of(set: &str, asked: &str) -> bool {
     set.strip_prefix(asked).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }

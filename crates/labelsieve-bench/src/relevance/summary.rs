@@ -1,4 +1,4 @@
-//! What the draws of a set come to: means, and differences between methods on the same draws.
+//! Summary of the draws of a set: means, and paired differences between methods on the same draws.
 
 use labelsieve::evaluation::{Bin, Calibration, Interval};
 use serde::Serialize;
@@ -14,34 +14,34 @@ pub struct Row {
     pub method: String,
     /// The method with its settings.
     pub source: Value,
-    pub top_1: Measured,
-    pub top_5: Measured,
-    pub auc: Option<Measured>,
+    pub top_1: Measurement,
+    pub top_5: Measurement,
+    pub auc: Option<Measurement>,
     /// Expected calibration error.
     pub calibration_error: Option<Interval>,
     /// Over the candidates of all draws, by probability.
     pub reliability: Vec<Bin>,
-    /// How far from clean-only to the oracle it gets in top-5; none where they are less than half a point apart.
+    /// The share of the gap between clean-only and the oracle that it closes in top-5; `None` where the gap is below half a point.
     pub of_the_way: Option<f64>,
     /// Median over the draws.
     pub seconds_per_class: f64,
-    /// Median over the draws of its time by that of gcn in the same one.
+    /// Median over the draws of its time relative to gcn in the same draw.
     pub times_gcn: Option<f64>,
 }
 
-/// A figure by draw, and how it compares with the same figure of other methods.
+/// A figure by draw, and its differences to the same figure of other methods.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct Measurement {
     #[serde(flatten)]
     pub interval: Interval,
     pub by_draw: Vec<f64>,
     /// The paired difference to gcn.
     pub to_gcn: Option<Interval>,
-    /// To the method with the highest mean that combines no others.
+    /// The paired difference to the best single method, by mean.
     pub to_best: Option<Difference>,
-    /// To the one of clean-only, beta and similarity with the highest mean.
+    /// The paired difference to the best of clean-only, beta and similarity, by mean.
     pub to_simple: Option<Difference>,
-    /// Whether the whole interval of that is below 0.
+    /// Whether the whole interval of `to_simple` is below 0.
     pub below_simple: bool,
 }
 
@@ -67,9 +67,9 @@ pub fn rows(shots: usize, contenders: &[Contender], cells: &[Vec<Cell>], n_class
         shots,
         method: contender.name.clone(),
         source: contender.source.json(),
-        top_1: Measured::new(contenders, &top_1, i),
-        top_5: Measured::new(contenders, &top_5, i),
-        auc: (!auc[i].is_empty()).then(|| Measured::new(contenders, &auc, i)),
+        top_1: Measurement::new(contenders, &top_1, i),
+        top_5: Measurement::new(contenders, &top_5, i),
+        auc: (!auc[i].is_empty()).then(|| Measurement::new(contenders, &auc, i)),
         calibration_error: (!errors[i].is_empty()).then(|| Interval::of(&errors[i])),
         reliability: pooled(&cells[i]).reliability().map_or(Vec::new(), |found| found.bins),
         of_the_way: of_the_way(contenders, &top_5, i),
@@ -79,9 +79,9 @@ pub fn rows(shots: usize, contenders: &[Contender], cells: &[Vec<Cell>], n_class
     contenders.iter().enumerate().map(row).collect()
 }
 
-impl Measured {
+impl Measurement {
     /// Contender `i` among all; `values` has a list of draws for each.
-    fn new(contenders: &[Contender], values: &[Vec<f64>], i: usize) -> Measured {
+    fn new(contenders: &[Contender], values: &[Vec<f64>], i: usize) -> Measurement {
         let to = |j: usize| paired(&values[i], &values[j]);
         let best_of = |may: &dyn Fn(&Contender) -> bool| {
             let among = (0..contenders.len()).filter(|&j| may(&contenders[j]) && !values[j].is_empty());
@@ -91,7 +91,7 @@ impl Measured {
         let to_simple = best_of(&|other| SIMPLE.contains(&other.name.as_str()));
         let is_below =
             |to: &Difference| to.interval.half_width.is_some_and(|half| to.interval.mean + half < 0.0);
-        Measured {
+        Measurement {
             interval: Interval::of(&values[i]),
             by_draw: values[i].clone(),
             to_gcn: position(contenders, GCN).and_then(to),
@@ -102,7 +102,7 @@ impl Measured {
     }
 }
 
-/// The mean of the differences on the same draws and its interval; none unless both were measured on all of them.
+/// The mean of the differences on the same draws with its interval; `None` unless both were measured on all draws.
 fn paired(these: &[f64], those: &[f64]) -> Option<Interval> {
     let differences: Vec<f64> = these.iter().zip(those).map(|(a, b)| a - b).collect();
     (these.len() == those.len() && !these.is_empty()).then(|| Interval::of(&differences))
@@ -114,9 +114,10 @@ fn position(contenders: &[Contender], name: &str) -> Option<usize> {
 
 fn of_the_way(contenders: &[Contender], top_5: &[Vec<f64>], i: usize) -> Option<f64> {
     let of = |name: &str| position(contenders, name).map(|j| mean(&top_5[j]));
-    let (from, to) = (of(CLEAN_ONLY)?, of(ORACLE)?);
-    const LEAST: f64 = 0.005; // the noise of closer ones would be all that is seen
-    (to - from >= LEAST).then(|| (mean(&top_5[i]) - from) / (to - from))
+    let from = of(CLEAN_ONLY)?;
+    let to = of(ORACLE)?;
+    const MIN_GAP: f64 = 0.005; // the share of a smaller gap is mostly noise
+    (to - from >= MIN_GAP).then(|| (mean(&top_5[i]) - from) / (to - from))
 }
 
 fn pooled(draws: &[Cell]) -> Calibration {
@@ -129,7 +130,7 @@ fn mean(values: &[f64]) -> f64 {
     Interval::of(values).mean
 }
 
-/// The lower of the two in the middle; 0 of nothing.
+/// The median, the lower one of an even number of values; 0 without values.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
@@ -157,7 +158,7 @@ mod tests {
         let names = contenders(&["clean-only", "beta", "similarity", "gcn", "mlp"]);
         let low = vec![0.2, 0.3, 0.4];
         let values = [low.clone(), vec![0.5, 0.6, 0.7], low, vec![0.41, 0.5, 0.59], vec![0.3, 0.9, 0.6]];
-        let of = |i: usize| Measured::new(&names, &values, i);
+        let of = |i: usize| Measurement::new(&names, &values, i);
         let gcn = of(3);
         assert_eq!(gcn.to_simple.as_ref().unwrap().method, "beta");
         assert!((gcn.to_simple.unwrap().interval.mean + 0.1).abs() < 1e-9);

@@ -3,10 +3,10 @@
 use labelsieve::evaluation::Interval;
 use labelsieve_files::work::table::{layout, percent};
 
-use super::summary::{Difference, Measured, Row};
+use super::summary::{Difference, Measurement, Row};
 
-/// What was reached: a line per method, and for each number of clean examples top-1, top-5, AUC and calibration error.
-pub fn reached(rows: &[Row]) -> Vec<String> {
+/// The results: a line per method, with top-1, top-5, AUC and calibration error for each number of clean examples.
+pub fn results(rows: &[Row]) -> Vec<String> {
     let mut shots: Vec<usize> = rows.iter().map(|row| row.shots).collect();
     shots.dedup();
     let mut header = vec!["method".to_owned()];
@@ -38,8 +38,8 @@ fn cells(row: &Row) -> [String; 4] {
     ]
 }
 
-/// How methods compare: a line per number of clean examples and method.
-pub fn compared(rows: &[Row]) -> Vec<String> {
+/// The comparison of methods: a line per number of clean examples and method.
+pub fn comparison(rows: &[Row]) -> Vec<String> {
     let header =
         ["method", "k", "of the way %", "top-1 to gcn", "top-1 to the best single method", "time / gcn"];
     let line = |row: &Row| {
@@ -64,11 +64,11 @@ fn optional(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
 
-/// An accuracy with its interval, marked when it is surely below that of the best simple method.
-fn accuracy(measured: &Measured) -> String {
-    let half = measured.interval.half_width.map_or(String::new(), |half| format!(" ± {}", percent(half)));
-    let mark = if measured.below_simple { " ↓" } else { "" };
-    format!("{}{half}{mark}", percent(measured.interval.mean))
+/// An accuracy with its interval, marked if it is significantly below that of the best simple method.
+fn accuracy(measurement: &Measurement) -> String {
+    let half = measurement.interval.half_width.map_or(String::new(), |half| format!(" ± {}", percent(half)));
+    let mark = if measurement.below_simple { " ↓" } else { "" };
+    format!("{}{half}{mark}", percent(measurement.interval.mean))
 }
 
 fn difference(interval: Interval) -> String {

@@ -13,14 +13,14 @@ use labelsieve_numerics::random::Stream;
 
 use crate::sets::KnownSet;
 
-/// What all draws of a set share.
-pub struct Ground<'a> {
+/// The data that all draws of a set share.
+pub struct SetContext<'a> {
     pub engine: &'a dyn Engine,
     pub set: &'a KnownSet,
     pub test: (Features, Vec<usize>),
     /// All candidates of each class, with their graphs.
     pools: Vec<Arc<NoisyPool>>,
-    /// Seconds that the graphs took.
+    /// Seconds for building the graphs.
     pub graph_seconds: f64,
     seed: u64,
 }
@@ -29,24 +29,24 @@ pub struct Ground<'a> {
 pub struct Trial<'a> {
     /// The k clean examples of each class.
     pub clean: Vec<Features>,
-    /// The candidates of each class that are none of its clean examples.
+    /// The candidates of each class without its clean examples.
     pub pools: Vec<Arc<NoisyPool>>,
-    /// Whether they belong to the class.
+    /// Whether each candidate belongs to the class.
     pub relevant: Vec<Cow<'a, [bool]>>,
     stream: Stream,
 }
 
-impl<'a> Ground<'a> {
-    pub fn new(engine: &'a dyn Engine, set: &'a KnownSet, seed: u64) -> Result<Ground<'a>> {
+impl<'a> SetContext<'a> {
+    pub fn new(engine: &'a dyn Engine, set: &'a KnownSet, seed: u64) -> Result<SetContext<'a>> {
         let start = Instant::now();
         let sizes: Vec<usize> = set.classes.iter().map(|class| class.candidates.len()).collect();
         let pool = |c: usize| pool(engine, set.features.select(&set.classes[c].candidates));
         let pools = map_classes(&sizes, pool).into_iter().collect::<Result<_>>()?;
         let graph_seconds = start.elapsed().as_secs_f64();
-        Ok(Ground { engine, set, test: set.test(), pools, graph_seconds, seed })
+        Ok(SetContext { engine, set, test: set.test(), pools, graph_seconds, seed })
     }
 
-    /// Draw number `draw` with k clean examples. More clean examples add to the same ones.
+    /// Draw number `draw` with k clean examples. The examples of a smaller k are among those of a larger k.
     pub fn trial(&self, draw: usize, k: usize) -> Result<Trial<'a>> {
         let stream = Stream::new(self.seed).branch(draw as u64);
         let drawn = self.set.draw(k, stream.branch(0))?;

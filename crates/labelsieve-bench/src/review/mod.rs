@@ -1,7 +1,7 @@
-//! `labelsieve-bench review`: what a person's decisions are worth, by which candidates are looked at.
+//! `labelsieve-bench review`: the gain from a person's decisions, by the order in which candidates are reviewed.
 //!
-//! A simulated reviewer knows the truth and decides about a few candidates of every class, in every order of looking that
-//! `labelsieve::ordering` has. After each round the classes are scored again.
+//! A simulated reviewer knows the truth and decides about a few candidates of every class, in each order of
+//! `labelsieve::ordering`. After each round the classes are scored again.
 
 mod reviewer;
 
@@ -20,12 +20,12 @@ use labelsieve_numerics::random::Stream;
 use serde::Serialize;
 use serde_json::json;
 
-use self::reviewer::{Reached, Session};
+use self::reviewer::{PairCounts, ReviewScore, Session};
 use crate::photos::prepare::data_folder;
 use crate::sets::{KnownSet, icons, photos};
 use crate::{COMMON, output};
 
-/// Let a simulated reviewer decide, in every order of looking
+/// Compare the orders in which a simulated reviewer decides about candidates
 #[derive(Args)]
 pub struct Review {
     /// Configuration of a photo set (.toml), as for `labelsieve-bench photos` [default: the built-in icons]
@@ -44,15 +44,15 @@ pub struct Review {
     #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [1, 2, 5], value_parser = parse_count)]
     shots: Vec<usize>,
 
-    /// Decisions per class after which to measure
+    /// Numbers of decisions per class at which to measure
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [0, 1, 2, 5, 10, 20])]
     decisions: Vec<usize>,
 
-    /// Orders of looking to compare [default: all]
+    /// Review orders to compare [default: all]
     #[arg(long, value_enum, value_name = "ORDER", value_delimiter = ',')]
     orders: Vec<LookOrder>,
 
-    /// How relevance is scored: gcn, mlp, label-propagation, similarity, linear or beta
+    /// Relevance method: gcn, mlp, label-propagation, similarity, linear or beta
     #[arg(long, value_name = "METHOD", default_value = "gcn", value_parser = parse_method)]
     method: Method,
 
@@ -68,7 +68,7 @@ pub struct Review {
     #[arg(long, default_value_t = 0, value_name = "N", help_heading = COMMON, display_order = 1001)]
     seed: u64,
 
-    /// Folder for the features, which a later run with it need not make again
+    /// Folder for the features; later runs reuse them
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 
@@ -100,7 +100,7 @@ struct Row {
     auc_deviation: f64,
 }
 
-/// How often candidates that are so similar are both relevant or both not.
+/// Pairs of candidates above a similarity, and the share whose ground truth is the same.
 #[derive(Serialize)]
 struct Pairs {
     similarity: f64,
@@ -119,18 +119,19 @@ impl Review {
         let mut steps = self.decisions.clone();
         steps.sort_unstable();
         steps.dedup();
-        let most = self.shots.iter().copied().max().unwrap_or(1);
+        let max_shots = self.shots.iter().copied().max().unwrap_or(1);
         let n_cells = self.draws * self.shots.len() * orders.len() * steps.len();
         let progress = monitor.progress(n_cells as u64, "reviews");
         // By shots, order, step and draw.
         let mut reached = vec![vec![vec![Vec::new(); steps.len()]; orders.len()]; self.shots.len()];
-        let mut pairs = SIMILARITIES.map(|similarity| (similarity, 0, 0));
+        let mut pairs = SIMILARITIES.map(|_| PairCounts::default());
         for draw in 0..self.draws {
             let stream = Stream::new(self.seed).branch(draw as u64);
-            let session = Session::new(opened.engine(), &self.method, &set, most, stream)?;
-            for (similarity, n, same) in &mut pairs {
-                let found = session.pairs(*similarity as f32);
-                (*n, *same) = (*n + found.0, *same + found.1);
+            let session = Session::new(opened.engine(), &self.method, &set, max_shots, stream)?;
+            for (similarity, sum) in SIMILARITIES.into_iter().zip(&mut pairs) {
+                let counts = session.pairs(similarity as f32);
+                sum.pairs += counts.pairs;
+                sum.same_truth += counts.same_truth;
             }
             for (shots, reached) in self.shots.iter().zip(&mut reached) {
                 let found = session.review(*shots, &orders, &steps, &progress)?;
@@ -143,21 +144,21 @@ impl Review {
         let mut rows = Vec::new();
         for (shots, reached) in self.shots.iter().zip(&reached) {
             for (order, reached) in orders.iter().zip(reached) {
-                let row = |(step, draws): (&usize, &Vec<Reached>)| Row::new(*shots, *order, *step, draws);
+                let row = |(step, draws): (&usize, &Vec<ReviewScore>)| Row::new(*shots, *order, *step, draws);
                 rows.extend(steps.iter().zip(reached).map(row));
             }
         }
-        let pairs = pairs.map(|(similarity, n_pairs, n_same)| Pairs {
-            similarity,
-            n_pairs,
-            same_truth: (n_pairs > 0).then(|| n_same as f64 / n_pairs as f64),
-        });
+        let pairs: Vec<Pairs> = SIMILARITIES
+            .into_iter()
+            .zip(&pairs)
+            .map(|(similarity, counts)| Pairs::new(similarity, counts))
+            .collect();
         if self.json {
             let found = json!({
                 "set": set.name, "method": self.method.name(), "draws": self.draws, "seed": self.seed,
                 "rows": rows, "pairs": pairs,
             });
-            return output::json(out, "bench review", &found);
+            return output::json(out, "review", &found);
         }
         monitor
             .note("top-1 % ± standard deviation over draws / AUC over the undecided, by decisions per class");
@@ -183,22 +184,30 @@ impl Review {
                 };
                 let sets = photos::read(&source, monitor)?;
                 let broadest = sets.into_iter().next_back();
-                broadest.context("a configuration has candidates")
+                broadest.context("the configuration has no candidates")
             }
         }
     }
 }
 
+impl Pairs {
+    fn new(similarity: f64, counts: &PairCounts) -> Pairs {
+        let same_truth = (counts.pairs > 0).then(|| counts.same_truth as f64 / counts.pairs as f64);
+        Pairs { similarity, n_pairs: counts.pairs, same_truth }
+    }
+}
+
 impl Row {
-    fn new(shots: usize, order: LookOrder, decisions: usize, draws: &[Reached]) -> Row {
+    fn new(shots: usize, order: LookOrder, decisions: usize, draws: &[ReviewScore]) -> Row {
         let top_1: Vec<f64> = draws.iter().map(|reached| reached.top_1).collect();
         let auc: Vec<f64> = draws.iter().map(|reached| reached.auc).collect();
-        let ((top_1, top_1_deviation), (auc, auc_deviation)) = (spread(&top_1), spread(&auc));
+        let (top_1, top_1_deviation) = spread(&top_1);
+        let (auc, auc_deviation) = spread(&auc);
         Row { shots, order, decisions, top_1, top_1_deviation, auc, auc_deviation }
     }
 }
 
-/// Mean and standard deviation; 0 of a single value.
+/// Mean and standard deviation; the latter is 0 for a single value.
 fn spread(values: &[f64]) -> (f64, f64) {
     let n = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / n;

@@ -1,4 +1,4 @@
-//! Somebody who knows the truth, looks at a few candidates of every class, and has the rest scored again.
+//! The simulated reviewer: decides about a few candidates of every class by the ground truth, and rescores the rest.
 
 use labelsieve::classifier::{Cosine, WeightedClass};
 use labelsieve::engine::{Engine, Job};
@@ -13,17 +13,17 @@ use rayon::prelude::*;
 
 use crate::sets::{KnownClass, KnownSet};
 
-/// One draw of clean examples, ready to be reviewed in any order.
+/// One draw of clean examples, with all that the reviews in different orders share.
 pub struct Session<'a> {
     engine: &'a dyn Engine,
     method: &'a Method,
-    classes: Vec<ReadyClass>,
+    classes: Vec<ReviewedClass>,
     test: (Features, Vec<usize>),
     stream: Stream,
 }
 
 /// A class with its graph and its near-duplicates.
-struct ReadyClass {
+struct ReviewedClass {
     clean: Features,
     pool: NoisyPool,
     graph: NoisyGraph,
@@ -31,13 +31,21 @@ struct ReadyClass {
     relevant: Vec<bool>,
 }
 
-/// What was reached after some decisions.
+/// The quality after some decisions.
 #[derive(Clone, Copy, Debug)]
-pub struct Reached {
+pub struct ReviewScore {
     /// Accuracy of prototypes on the test examples.
     pub top_1: f64,
-    /// Mean over the classes, of the candidates that nobody has decided about.
+    /// Area under the ROC curve over the undecided candidates, mean over the classes.
     pub auc: f64,
+}
+
+/// Numbers of pairs of similar candidates.
+#[derive(Clone, Copy, Default)]
+pub struct PairCounts {
+    pub pairs: usize,
+    /// Pairs of which both are relevant, or neither.
+    pub same_truth: usize,
 }
 
 /// The state of a review: decisions and relevance of every class.
@@ -52,17 +60,17 @@ impl<'a> Session<'a> {
         engine: &'a dyn Engine,
         method: &'a Method,
         set: &KnownSet,
-        most_clean: usize,
+        max_clean: usize,
         stream: Stream,
     ) -> Result<Session<'a>> {
-        let drawn = set.draw(most_clean, stream.branch(0))?;
-        // All drawn examples leave the pools however many of them are used, so that figures for different numbers of clean
-        // examples are about the same candidates.
+        let drawn = set.draw(max_clean, stream.branch(0))?;
+        // All drawn examples leave the pools, however many are used, so that figures for different numbers of clean examples are
+        // about the same candidates.
         let ready = |(class, clean): (&KnownClass, &Vec<usize>)| {
             let (rows, relevant) = class.without(clean);
             let noisy = set.features.select(&rows);
             let graph = engine.noisy_graph(&noisy, NEIGHBOURS)?;
-            Ok(ReadyClass {
+            Ok(ReviewedClass {
                 clean: set.features.select(clean),
                 pool: NoisyPool::from_parts(noisy, graph.clone())?,
                 groups: near_duplicates(&graph, NEAR_DUPLICATES),
@@ -82,7 +90,7 @@ impl<'a> Session<'a> {
         orders: &[LookOrder],
         steps: &[usize],
         progress: &Progress,
-    ) -> Result<Vec<Vec<Reached>>> {
+    ) -> Result<Vec<Vec<ReviewScore>>> {
         let clean: Vec<Features> =
             self.classes.iter().map(|class| class.clean.select(&(0..shots).collect::<Vec<_>>())).collect();
         let mut start = State {
@@ -100,7 +108,7 @@ impl<'a> Session<'a> {
         order: LookOrder,
         steps: &[usize],
         progress: &Progress,
-    ) -> Result<Vec<Reached>> {
+    ) -> Result<Vec<ReviewScore>> {
         let mut done = 0;
         let mut reached = Vec::with_capacity(steps.len());
         for &step in steps {
@@ -115,7 +123,7 @@ impl<'a> Session<'a> {
         Ok(reached)
     }
 
-    /// Looks at the first `count` candidates of every class in this order. Near-duplicates of one get its decision, right or wrong.
+    /// Decides about the first `count` candidates of every class in this order. Near-duplicates get the same decision, right or wrong.
     fn decide(&self, clean: &[Features], state: &mut State, order: LookOrder, count: usize) -> Result<()> {
         let State { decisions, relevance } = state;
         decisions.par_iter_mut().enumerate().try_for_each(|(c, decisions)| {
@@ -139,7 +147,8 @@ impl<'a> Session<'a> {
     fn score(&self, clean: &[Features], state: &State) -> Result<Vec<Vec<f32>>> {
         let drawn: Vec<ClassContext> = (0..clean.len())
             .map(|c| {
-                let (negatives, seeds) = (self.stream.branch(2), self.stream.branch(3));
+                let negatives = self.stream.branch(2);
+                let seeds = self.stream.branch(3);
                 ClassContext::new(self.method, clean, c, negatives.branch(c as u64), seeds.bits(c as u64))
             })
             .collect();
@@ -153,14 +162,14 @@ impl<'a> Session<'a> {
         Ok(scored.iter().map(|relevance| relevance.noisy().to_vec()).collect())
     }
 
-    fn measure(&self, clean: &[Features], state: &State) -> Result<Reached> {
+    fn measure(&self, clean: &[Features], state: &State) -> Result<ReviewScore> {
         let (features, labels) = &self.test;
         let weighted = (0..clean.len())
             .map(|c| WeightedClass::new(&clean[c], self.classes[c].pool.features(), &state.relevance[c]))
             .collect::<labelsieve::Result<Vec<_>>>()?;
         let matrix = self.engine.prototypes(&weighted, features.dim(), Cosine::default().scale)?;
         let areas: Vec<f64> = (0..clean.len()).filter_map(|c| self.auc(c, state)).collect();
-        Ok(Reached {
+        Ok(ReviewScore {
             top_1: accuracy(&matrix, features, labels)?.top_1,
             auc: areas.iter().sum::<f64>() / areas.len().max(1) as f64,
         })
@@ -173,16 +182,17 @@ impl<'a> Session<'a> {
         roc_auc(&relevance, &truth)
     }
 
-    /// Pairs of candidates of one class that are at least so similar, and how many of them are both relevant or both not.
-    pub fn pairs(&self, at_least: f32) -> (usize, usize) {
-        let mut counts = (0, 0);
+    /// Counts pairs of candidates of one class with at least this similarity.
+    pub fn pairs(&self, min_similarity: f32) -> PairCounts {
+        let mut counts = PairCounts::default();
         for class in &self.classes {
             for row in 0..class.relevant.len() {
                 let (others, similarities) = class.graph.neighbours().of(row);
                 for (&other, &similarity) in others.iter().zip(similarities) {
-                    if similarity >= at_least && row < other as usize {
-                        counts.0 += 1;
-                        counts.1 += usize::from(class.relevant[row] == class.relevant[other as usize]);
+                    if similarity >= min_similarity && row < other as usize {
+                        counts.pairs += 1;
+                        counts.same_truth +=
+                            usize::from(class.relevant[row] == class.relevant[other as usize]);
                     }
                 }
             }

@@ -9,29 +9,37 @@ use labelsieve_numerics::random::Stream;
 
 use super::{KnownClass, KnownSet};
 
-/// What the names of all of them begin with.
+/// The prefix of the names of all generated sets.
 pub const NAME: &str = "generated";
 
-/// A kind of set. Its classes come from two tasks in turn, so that each half has all classes that bring noise into its pools.
+/// A kind of set. Its classes come from two tasks in turn, so that each half contains the classes whose examples are noise in its pools.
 struct Kind {
     name: &'static str,
     noise: Noise,
     noise_ratio: f32,
-    /// Candidates in the smallest and the largest pool.
-    pools: (usize, usize),
+    /// Candidates in the smallest and in the largest pool.
+    smallest_pool: usize,
+    largest_pool: usize,
 }
 
 const KINDS: [Kind; 4] = [
-    Kind { name: "known", noise: Noise::Classes(3), noise_ratio: 0.6, pools: (60, 600) },
-    Kind { name: "unknown", noise: Noise::Clusters(3), noise_ratio: 0.6, pools: (60, 600) },
-    Kind { name: "mixed", noise: Noise::Mixed(3), noise_ratio: 0.6, pools: (60, 600) },
-    Kind { name: "small", noise: Noise::Clusters(3), noise_ratio: 0.8, pools: (5, 100) },
+    Kind { name: "known", noise: Noise::Classes(3), noise_ratio: 0.6, smallest_pool: 60, largest_pool: 600 },
+    Kind {
+        name: "unknown",
+        noise: Noise::Clusters(3),
+        noise_ratio: 0.6,
+        smallest_pool: 60,
+        largest_pool: 600,
+    },
+    Kind { name: "mixed", noise: Noise::Mixed(3), noise_ratio: 0.6, smallest_pool: 60, largest_pool: 600 },
+    Kind { name: "small", noise: Noise::Clusters(3), noise_ratio: 0.8, smallest_pool: 5, largest_pool: 100 },
 ];
 
-/// Numbers per example: so few that classes overlap, and even the oracle errs.
+/// Numbers per example: few enough that classes overlap and even the oracle makes errors.
 const DIM: usize = 24;
-/// Classes of a half. Clean examples are drawn from so many.
+/// Classes of a half.
 const CLASSES: usize = 20;
+/// Examples per class that clean ones are drawn from.
 const LABELLED: usize = 40;
 
 /// The names of the sets.
@@ -51,13 +59,14 @@ impl Kind {
             dim: DIM,
             n_classes: CLASSES,
             n_clean: LABELLED,
-            largest_pool: 10 * self.pools.1, // none is smaller than a tenth of it, and all are cut below
+            largest_pool: 10 * self.largest_pool, // generated pools have at least a tenth of this, and are cut below
             noise_ratio: self.noise_ratio,
             noise: self.noise,
             ..Recipe::default()
         };
         let tasks = [0, 1].map(|half| recipe.generate(stream.bits(half)));
-        let (mut data, mut classes) = (Vec::new(), Vec::new());
+        let mut data = Vec::new();
+        let mut classes = Vec::new();
         for c in 0..CLASSES {
             for (half, task) in tasks.iter().enumerate() {
                 classes.push(self.class(task, c, half, &mut data));
@@ -93,7 +102,8 @@ impl Kind {
 
     /// Evenly spread in log size, the largest first.
     fn pool_size(&self, c: usize) -> usize {
-        let (smallest, largest) = (self.pools.0 as f32, self.pools.1 as f32);
+        let smallest = self.smallest_pool as f32;
+        let largest = self.largest_pool as f32;
         (largest * (smallest / largest).powf(c as f32 / (CLASSES - 1) as f32)).round() as usize
     }
 }
@@ -114,13 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_no_set_and_every_known_one_is() {
+    fn only_known_names_are_sets() {
         assert!(generate("generated-other", 0).is_none());
         assert_eq!(names().count(), 4);
         let set = generate("generated-known", 0).unwrap().unwrap();
         assert_eq!(set.classes[3].name, "class 3");
         assert_eq!(set.classes[3].candidates.len(), set.classes[3].relevant.len());
     }
+
     #[test]
     fn known_noise_comes_from_classes_of_the_same_half_and_unknown_noise_from_none() {
         let near_other_class = |name: &str| {
@@ -136,7 +147,9 @@ mod tests {
             let similarity = |row: usize, class: usize| -> f32 {
                 set.features.row(row).iter().zip(&means[class]).map(|(a, b)| a * b).sum()
             };
-            let (mut same, mut other, mut n) = (0, 0, 0);
+            let mut same = 0;
+            let mut other = 0;
+            let mut n = 0;
             for (c, class) in set.classes.iter().enumerate().skip(10).take(6) {
                 let wrong = class.candidates.iter().zip(&class.relevant).filter(|(_, relevant)| !**relevant);
                 for (&row, _) in wrong {
@@ -144,15 +157,17 @@ mod tests {
                         let of_half = (0..set.classes.len()).filter(|j| j % 2 == half && *j != c);
                         of_half.map(|other| similarity(row, other)).fold(f32::MIN, f32::max)
                     };
-                    let (here, there) = (near(c % 2), near(1 - c % 2));
-                    (same, other, n) =
-                        (same + usize::from(here > there), other + usize::from(there > here), n + 1);
+                    let here = near(c % 2);
+                    let there = near(1 - c % 2);
+                    same += usize::from(here > there);
+                    other += usize::from(there > here);
+                    n += 1;
                 }
             }
             (same as f32 / n as f32, other as f32 / n as f32)
         };
-        let ((known, _), (unknown, elsewhere)) =
-            (near_other_class("generated-known"), near_other_class("generated-unknown"));
+        let (known, _) = near_other_class("generated-known");
+        let (unknown, elsewhere) = near_other_class("generated-unknown");
         assert!(known > 0.8, "{known}");
         assert!((unknown - elsewhere).abs() < 0.35, "{unknown} here, {elsewhere} in the other half");
     }

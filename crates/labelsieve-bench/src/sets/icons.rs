@@ -1,4 +1,4 @@
-//! The icons that come with the program, as a set whose truth is known.
+//! The bundled icons, as a set with ground truth.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,17 +21,17 @@ use super::{KnownClass, KnownSet};
 use crate::photos::embedding;
 use crate::photos::features::classifier_of;
 
-/// Which network embeds the icons.
+/// The network that embeds the icons.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// The demo's, which was trained on other icons.
+    /// The network of the demo, which was trained on other icons.
     Own,
-    /// The one that users have when they choose none. Which classes it was trained on is not in its file.
+    /// The default network. Its file does not say which classes it was trained on.
     BuiltIn,
 }
 
 impl Network {
-    /// Height and width that it was trained on.
+    /// Height and width of its training images.
     fn size(self) -> u32 {
         match self {
             Network::Own => 48,
@@ -39,7 +39,7 @@ impl Network {
         }
     }
 
-    /// Of its files in the folder.
+    /// The name of its files in the folder.
     fn name(self) -> &'static str {
         match self {
             Network::Own => "icons",
@@ -48,7 +48,7 @@ impl Network {
     }
 }
 
-/// Draws and embeds the icons in `folder`, or reads what an earlier run of this version left there; `features` by id are not made again.
+/// Draws and embeds the icons in `folder`, or reads the files of an earlier run of this version; `features` by id replace the embedding.
 pub fn read(
     folder: &Path,
     network: Network,
@@ -88,15 +88,15 @@ pub fn read(
         base: Arc::new(base),
         classes: classes(&icons, folder)?,
         made_from: match (network, features) {
-            (Network::Own, None) => Vec::new(), // they come with the program, whose version is known
+            (Network::Own, None) => Vec::new(), // the icons are part of the program, whose version is in every key
             _ => vec![path],
         },
     })
 }
 
-/// Icons come with the program: there is nothing that a user can do about one.
-fn broken(what: &str, error: &IconError) -> Error {
-    Error::input(format!("`{what}`: {error}"), "the program is damaged; install it again")
+/// The error for an unreadable icon: a user can only reinstall the program.
+fn broken(name: &str, error: &IconError) -> Error {
+    Error::input(format!("`{name}`: {error}"), "the program is damaged; reinstall it")
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
@@ -113,7 +113,7 @@ fn write_network(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The icons as the network wants to see them.
+/// The icons drawn at the size of the network.
 fn pictures(icons: &[Icon], network: Network, folder: &Path, monitor: &dyn Monitor) -> Result<ImageFiles> {
     let path = folder.join(format!("{}-{}.parquet", network.name(), env!("CARGO_PKG_VERSION")));
     if !path.is_file() {
@@ -143,7 +143,7 @@ fn write_pictures(icons: &[Icon], size: u32, path: &Path, monitor: &dyn Monitor)
     Ok(writer.finish()?)
 }
 
-/// The words, and which icons are what to them.
+/// The classes, with the icons of each by their part.
 fn classes(icons: &[Icon], folder: &Path) -> Result<Vec<KnownClass>> {
     let list = folder.join("icons-classes.toml");
     write(&list, CLASSES.as_bytes())?;

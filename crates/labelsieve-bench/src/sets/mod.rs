@@ -1,4 +1,5 @@
-//! Sets of classes with candidates whose truth is known, for `labelsieve-bench review` and `labelsieve-bench relevance`.
+//! Sets of classes with candidates and ground truth, for `labelsieve-bench review` and `labelsieve-bench relevance`: photo sets of a
+//! configuration (`photos`), the bundled icons (`icons`) and generated ones (`generated`).
 
 pub mod generated;
 pub mod icons;
@@ -9,20 +10,20 @@ use std::sync::Arc;
 
 use labelsieve::Features;
 use labelsieve::evaluation::draw_clean;
-use labelsieve_files::work::{Error, Result};
+use labelsieve_files::work::{Error, Result, option, words};
 use labelsieve_numerics::random::Stream;
 
 /// A set of classes and the features of all their examples.
 pub struct KnownSet {
-    /// What people call it.
+    /// The name in results.
     pub name: String,
-    /// One row per example, of whatever kind.
+    /// One row per example: labelled, candidate or test.
     pub features: Arc<Features>,
-    /// W_B: one row per class that the network was trained on; none where it is not known.
+    /// W_B: one row per class that the network was trained on; empty if unknown.
     pub base: Arc<Features>,
-    /// In alphabetical order, or in one that says nothing about them.
+    /// In alphabetical or another order unrelated to their content.
     pub classes: Vec<KnownClass>,
-    /// The files that it was read from, which decide whether an earlier run was about the same set.
+    /// The files it was read from, which are part of the resume key.
     pub made_from: Vec<PathBuf>,
 }
 
@@ -32,26 +33,26 @@ pub struct KnownClass {
     pub name: String,
     /// Examples that clean ones are drawn from.
     pub labelled: Vec<usize>,
-    /// The candidates, and whether they belong to the class.
+    /// The candidates, and whether each belongs to the class.
     pub candidates: Vec<usize>,
     pub relevant: Vec<bool>,
     pub test: Vec<usize>,
 }
 
 impl KnownSet {
-    /// `most` clean examples of every class, in the order in which they join.
-    pub fn draw(&self, most: usize, stream: Stream) -> Result<Vec<Vec<usize>>> {
+    /// `max_shots` clean examples of every class; the first k are those at k shots.
+    pub fn draw(&self, max_shots: usize, stream: Stream) -> Result<Vec<Vec<usize>>> {
         let sizes: Vec<usize> = self.classes.iter().map(|class| class.labelled.len()).collect();
-        if let Some(short) = sizes.iter().position(|&size| size < most) {
+        if let Some(short) = sizes.iter().position(|&size| size < max_shots) {
             return Err(Error::input(
                 format!(
-                    "class `{}` has {} examples to draw clean ones from, too few for {most}",
+                    "class `{}` has {} examples to draw clean ones from, too few for {max_shots}",
                     self.classes[short].name, sizes[short]
                 ),
-                "lower --shots",
+                words!["lower ", option("shots")],
             ));
         }
-        let drawn = draw_clean(&sizes, most, stream).into_iter().zip(&self.classes);
+        let drawn = draw_clean(&sizes, max_shots, stream).into_iter().zip(&self.classes);
         Ok(drawn.map(|(places, class)| places.iter().map(|&place| class.labelled[place]).collect()).collect())
     }
 
@@ -64,7 +65,7 @@ impl KnownSet {
 }
 
 impl KnownClass {
-    /// The candidates but for these clean examples, and whether they are relevant.
+    /// The candidates without these clean examples, and whether each is relevant.
     pub fn without(&self, clean: &[usize]) -> (Vec<usize>, Vec<bool>) {
         self.candidates.iter().zip(&self.relevant).filter(|(row, _)| !clean.contains(row)).unzip()
     }

@@ -1,9 +1,9 @@
-//! The novel classes of a photo benchmark, as sets whose truth is known.
+//! The novel classes of a photo benchmark, as sets with ground truth.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use labelsieve_files::work::{Context, Error, Monitor, Result};
+use labelsieve_files::work::{Context, Error, Monitor, Result, option, words};
 use labelsieve_numerics::Device;
 
 use super::{KnownClass, KnownSet};
@@ -14,21 +14,20 @@ use crate::photos::embedding;
 use crate::photos::features::FeatureTable;
 use crate::photos::photo_set::{ClassPhotos, PhotoSet};
 
-/// Where the photos of a configuration and their features are.
+/// The files of a photo set.
 pub struct Source<'a> {
     pub config: &'a Path,
     /// Folder of the photo files.
     pub data: &'a Path,
-    /// The name of a backbone of the configuration; without, the first.
+    /// The name of a backbone of the configuration; by default the first.
     pub backbone: Option<&'a str>,
-    /// Features of all photos; without, the backbone makes them in `folder`.
+    /// Features of all photos; by default the backbone makes them in `folder`.
     pub features: Option<&'a Path>,
     pub folder: &'a Path,
     pub device: Device,
 }
 
-/// Reads a set per rule by which candidates are found, in the order of the configuration: the broadest, which brings the most
-/// noise, is the last.
+/// Reads one set per matching rule, in the order of the configuration: the last is the broadest, with the most noise.
 pub fn read(source: &Source, monitor: &dyn Monitor) -> Result<Vec<KnownSet>> {
     let config = Config::read(source.config)?;
     let mut photos = PhotoSet::read(&config.photos, source.data)?;
@@ -37,7 +36,7 @@ pub fn read(source: &Source, monitor: &dyn Monitor) -> Result<Vec<KnownSet>> {
     let table = match (&backbone.features, &backbone.network) {
         (Some(features), _) => features.clone(),
         (None, network) => {
-            let network = network.as_deref().context("a backbone has features or a network")?;
+            let network = network.as_deref().context("the backbone has neither features nor a network")?;
             let images = embedding::images_of(&photos, &config.photos);
             embedding::features(network, &backbone.name, images, source.device, source.folder, monitor)?
         }
@@ -50,7 +49,8 @@ pub fn read(source: &Source, monitor: &dyn Monitor) -> Result<Vec<KnownSet>> {
     photos.leave_out(&has)?;
     rules.iter_mut().for_each(|rule| rule.leave_out(&has));
     let found = table.read(&backbone, &photos)?;
-    let (features, base) = (Arc::new(found.features), Arc::new(found.base.weights().clone()));
+    let features = Arc::new(found.features);
+    let base = Arc::new(found.base.weights().clone());
     let title = source.config.file_stem().map_or(config.title, |stem| stem.to_string_lossy().into_owned());
     let only = rules.len() == 1;
     let set = |rule: CandidateSet| KnownSet {
@@ -68,7 +68,7 @@ pub fn read(source: &Source, monitor: &dyn Monitor) -> Result<Vec<KnownSet>> {
     Ok(rules.into_iter().map(set).collect())
 }
 
-/// The backbone asked for, with features that were made earlier; those need none, but its classifier is W_B.
+/// The requested backbone, with the precomputed features if given; these do not need a backbone, but its classifier is W_B.
 fn backbone(config: &Config, source: &Source) -> Result<Backbone> {
     let features = source.features.map(Path::to_path_buf);
     let chosen = match source.backbone {
@@ -87,8 +87,8 @@ fn backbone(config: &Config, source: &Source) -> Result<Backbone> {
             note: String::new(),
         }),
         (None, None) => Err(Error::input(
-            format!("`{}` names no backbone", source.config.display()),
-            "add a `[[backbone]]` to it, or give --features",
+            format!("`{}` names no backbones", source.config.display()),
+            words!["add a `[[backbone]]` to it, or give ", option("features")],
         )),
     }
 }

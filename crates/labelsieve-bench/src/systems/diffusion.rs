@@ -1,4 +1,4 @@
-//! Diffusion over one graph of everything, and diffusion together with logistic regression.
+//! Diffusion over one graph of all rows, and diffusion combined with logistic regression.
 
 use std::cell::OnceCell;
 
@@ -15,12 +15,12 @@ use crate::classifier::{
 };
 use crate::protocol::{CellResult, Clock, Run, Score, Task};
 
-/// Steps that are tried.
-const MOST_STEPS: usize = 10;
-/// The share of logistic regression where nothing is tuned.
+/// The largest number of steps to try.
+const MAX_STEPS: usize = 10;
+/// The weight of logistic regression without tuning.
 const UNTUNED_WEIGHT: f32 = 0.5;
 
-/// Logistic regression on clean examples, and the diffusion without and with text, each also together with it.
+/// Logistic regression on clean examples, and the diffusion without and with text, each also combined with it.
 pub(super) fn rows(
     run: &mut Run,
     tuning: Option<&dyn Task>,
@@ -32,15 +32,13 @@ pub(super) fn rows(
         (TextRule::Ignored, ["label propagation", "diffusion", "diffusion, logistic"]),
         (TextRule::Kept, ["diffusion, logistic", "diffusion by text", "diffusion by text, logistic"]),
     ];
-    let tuning = tuning.map(|task| Ground::new(task, monitor)).transpose()?;
-    let report = Ground::new(report, monitor)?;
+    let tuning = tuning.map(|task| DiffusionTask::new(task, monitor)).transpose()?;
+    let report = DiffusionTask::new(report, monitor)?;
     let decays = (0..run.grid.shots.len())
         .map(|shot| decay(run, tuning.as_ref(), shot, score))
         .collect::<Result<Vec<f32>>>()?;
-    let logistic = |ground: &Ground, run: &mut Run, shot: usize| {
-        (0..run.grid.episodes)
-            .map(|e| ground.logistic(run, shot, e, decays[shot]))
-            .collect::<Result<Vec<_>>>()
+    let logistic = |task: &DiffusionTask, run: &mut Run, shot: usize| {
+        (0..run.grid.episodes).map(|e| task.logistic(run, shot, e, decays[shot])).collect::<Result<Vec<_>>>()
     };
     let mut rows = vec![SystemRow {
         name: "clean only, logistic",
@@ -50,11 +48,13 @@ pub(super) fn rows(
     }];
     for (text, [after, name, fused_name]) in NAMES {
         let row = |name, after| SystemRow { name, after, cells: Vec::new(), settings: Vec::new() };
-        let (mut alone, mut fused) = (row(name, after), row(fused_name, name));
+        let mut alone = row(name, after);
+        let mut fused = row(fused_name, name);
         for (shot, &decay) in decays.iter().enumerate() {
             let settings = steps(run, tuning.as_ref(), shot, text, score)?;
             let weight = weight(run, tuning.as_ref(), shot, &settings, decay, score)?;
-            let (mut of_alone, mut of_fused) = (Vec::new(), Vec::new());
+            let mut of_alone = Vec::new();
+            let mut of_fused = Vec::new();
             for episode in 0..run.grid.episodes {
                 of_alone.push(report.diffused(run, shot, episode, text)?.swap_remove(settings.iterations));
                 let place = FUSION_WEIGHTS.iter().position(|&w| w == weight).unwrap_or(0);
@@ -70,7 +70,7 @@ pub(super) fn rows(
     Ok(rows)
 }
 
-fn decay(run: &mut Run, tuning: Option<&Ground>, shot: usize, score: Score) -> Result<f32> {
+fn decay(run: &mut Run, tuning: Option<&DiffusionTask>, shot: usize, score: Score) -> Result<f32> {
     let Some(tuning) = tuning else { return Ok(Logistic::default().decay) };
     let mut tried = Vec::new();
     for decay in DECAYS {
@@ -80,10 +80,10 @@ fn decay(run: &mut Run, tuning: Option<&Ground>, shot: usize, score: Score) -> R
     best(tried, score)
 }
 
-/// Early stopping: the number of steps that does best on the tuning classes.
+/// Early stopping: the number of steps with the best score on the tuning classes.
 fn steps(
     run: &mut Run,
-    tuning: Option<&Ground>,
+    tuning: Option<&DiffusionTask>,
     shot: usize,
     text: TextRule,
     score: Score,
@@ -93,13 +93,13 @@ fn steps(
     let episodes = (0..run.grid.episodes).map(|episode| tuning.diffused(run, shot, episode, text));
     let episodes = episodes.collect::<Result<Vec<_>>>()?;
     let after = |steps: usize| episodes.iter().map(|by_step| by_step[steps].clone()).collect();
-    let iterations = best((0..=MOST_STEPS).map(|steps| (steps, after(steps))), score)?;
+    let iterations = best((0..=MAX_STEPS).map(|steps| (steps, after(steps))), score)?;
     Ok(Diffusion { iterations, ..usual })
 }
 
 fn weight(
     run: &mut Run,
-    tuning: Option<&Ground>,
+    tuning: Option<&DiffusionTask>,
     shot: usize,
     settings: &Diffusion,
     decay: f32,
@@ -112,30 +112,31 @@ fn weight(
     best(FUSION_WEIGHTS.iter().enumerate().map(|(place, &weight)| (weight, with(place))), score)
 }
 
-/// A task with what all its cells share.
-struct Ground<'a> {
+/// A task with the data that all its cells share.
+struct DiffusionTask<'a> {
     task: &'a dyn Task,
     test: Features,
     labels: Vec<usize>,
     exam: Exam,
-    /// All candidates and the background, with their neighbours; made when first needed.
+    /// All candidates and the background, with their neighbours; built on first use.
     collection: OnceCell<Collection>,
     monitor: &'a dyn Monitor,
 }
 
-impl<'a> Ground<'a> {
-    fn new(task: &'a dyn Task, monitor: &'a dyn Monitor) -> Result<Ground<'a>> {
+impl<'a> DiffusionTask<'a> {
+    fn new(task: &'a dyn Task, monitor: &'a dyn Monitor) -> Result<DiffusionTask<'a>> {
         let (test, labels) = task.novel_test()?;
         let exam = Exam::new(task, LOGISTIC_EXAMPLES)?;
-        Ok(Ground { task, test, labels, exam, collection: OnceCell::new(), monitor })
+        Ok(DiffusionTask { task, test, labels, exam, collection: OnceCell::new(), monitor })
     }
 
-    fn key(&self, run: &Run, shot: usize, episode: usize, what: &serde_json::Value) -> String {
-        let (name, k) = (self.task.journal_name(), run.grid.shots[shot]);
-        format!("{name} system k={k} episode={episode} {what}")
+    fn key(&self, run: &Run, shot: usize, episode: usize, setting: &serde_json::Value) -> String {
+        let name = self.task.journal_name();
+        let k = run.grid.shots[shot];
+        format!("{name} system k={k} episode={episode} {setting}")
     }
 
-    /// What the diffusion reaches before the first and after each step.
+    /// The accuracy of the diffusion before the first and after each step.
     fn diffused(
         &self,
         run: &mut Run,
@@ -143,7 +144,7 @@ impl<'a> Ground<'a> {
         episode: usize,
         text: TextRule,
     ) -> Result<Vec<CellResult>> {
-        let settings = Diffusion { text, iterations: MOST_STEPS, ..Diffusion::default() };
+        let settings = Diffusion { text, iterations: MAX_STEPS, ..Diffusion::default() };
         let key = self.key(run, shot, episode, &json!({ "diffusion": settings }));
         let k = run.grid.shots[shot];
         kept(run, key, |clock| {
@@ -170,7 +171,7 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// What both reach together, for each of [`FUSION_WEIGHTS`].
+    /// The accuracy of both combined, for each of [`FUSION_WEIGHTS`].
     fn fused(
         &self,
         run: &mut Run,
@@ -191,7 +192,7 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// A diffusion is tested on the novel classes alone: base classes are its background.
+    /// A diffusion is tested on the novel classes only, since base classes are its background.
     fn cell(&self, scores: &Scores) -> Result<CellResult> {
         Ok(CellResult::from_accuracy(&accuracy_of(scores, &self.labels)?, None))
     }
@@ -203,7 +204,8 @@ impl<'a> Ground<'a> {
         k: usize,
         episode: usize,
     ) -> Result<LinearClassifier> {
-        let (clean, none) = (self.task.clean(episode, k)?, Features::empty(self.task.dim()));
+        let clean = self.task.clean(episode, k)?;
+        let none = Features::empty(self.task.dim());
         let classes = clean.iter().map(|clean| WeightedClass::new(clean, &none, &[]));
         let classes = classes.collect::<labelsieve::Result<Vec<_>>>()?;
         Ok(clock.time("logistic regression", || settings.train(&classes, self.task.dim()))?)
@@ -240,7 +242,8 @@ impl<'a> Ground<'a> {
             let none = vec![Vec::new(); self.task.pool_sizes().len()];
             let made = clock.time("graph of the diffusion", || self.gather(neighbours, &none))?;
             let rows = made.rows().len();
-            self.monitor.note(&format!("{}: one graph of {rows} rows for the diffusion", self.task.title()));
+            self.monitor
+                .note(&format!("{}: built one graph of {rows} rows for the diffusion", self.task.title()));
             let _ = self.collection.set(made);
         }
         Ok(self.collection.get().unwrap_or_else(|| unreachable!("just set")))

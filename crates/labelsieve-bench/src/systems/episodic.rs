@@ -1,5 +1,5 @@
-//! What learns from episodes of base classes: prototypical networks on features, logistic regression with hallucinated examples,
-//! and prototype matching networks with them.
+//! Systems that learn from episodes of base classes: prototypical networks on features, logistic regression with hallucinated examples,
+//! and prototype matching networks with hallucination.
 
 use labelsieve::classifier::WeightedClass;
 use labelsieve::{Classifier, Features};
@@ -13,11 +13,11 @@ use crate::classifier::{
 };
 use crate::protocol::{CellResult, Run, Score, Task, bytes, floats};
 
-/// Fewer base classes teach nothing about new ones.
-const FEWEST_CLASSES: usize = 5;
+/// Too few base classes for learning about novel ones.
+const MIN_BASE_CLASSES: usize = 5;
 
-/// Wider features make the LSTMs of prototype matching networks larger than what they learn from: 16 d² numbers and more.
-const WIDEST_CONTEXT: usize = 1024;
+/// On wider features the LSTMs of prototype matching networks (over 16 d² parameters) outgrow their training data.
+const MAX_CONTEXT_DIM: usize = 1024;
 
 /// The rows of all systems that the base classes and the width of the features allow.
 pub(super) fn rows(
@@ -29,19 +29,19 @@ pub(super) fn rows(
 ) -> Result<Vec<SystemRow>> {
     let sets = report.base_sets()?;
     let mut rows = Vec::new();
-    if sets.len() < FEWEST_CLASSES {
+    if sets.len() < MIN_BASE_CLASSES {
         monitor.note("too few base classes to learn from episodes; skipping the rows of systems that do");
         return Ok(rows);
     }
     let learn = |run: &mut Run, kind| model(run, kind, &sets, report.dim(), monitor);
-    let tested = Tested::new(report, usize::MAX)?;
+    let tested = TaskExam::new(report, usize::MAX)?;
     let prototypical = System::Matching(learn(run, EpisodicKind::Prototypical)?);
     rows.push(row(run, "prototypical", "clean only", &prototypical, &tested)?);
     let hallucinator = learn(run, EpisodicKind::Hallucination)?;
     rows.push(logistic_row(run, hallucinator, tuning, report, score)?);
-    if report.dim() > WIDEST_CONTEXT {
+    if report.dim() > MAX_CONTEXT_DIM {
         monitor.note(&format!(
-            "features of {} numbers are too wide for prototype matching networks (at most {WIDEST_CONTEXT}); skipping their row",
+            "features of {} numbers are too wide for prototype matching networks (at most {MAX_CONTEXT_DIM}); skipping their row",
             report.dim()
         ));
         return Ok(rows);
@@ -53,9 +53,9 @@ pub(super) fn rows(
 
 /// A system with all its settings.
 enum System {
-    /// Classes as the system sees them.
+    /// Classes as represented by the system.
     Matching(EpisodicModel),
-    /// Logistic regression on examples and what a system imagines.
+    /// Logistic regression on examples and hallucinations.
     Logistic(EpisodicModel, Logistic),
 }
 
@@ -82,7 +82,7 @@ fn row(
     name: &'static str,
     after: &'static str,
     system: &System,
-    report: &Tested,
+    report: &TaskExam,
 ) -> Result<SystemRow> {
     let n_shots = run.grid.shots.len();
     let cells = (0..n_shots).map(|shot| report.cells(run, system, shot)).collect::<Result<_>>()?;
@@ -98,9 +98,11 @@ fn logistic_row(
     score: Score,
 ) -> Result<SystemRow> {
     let with = |decay: f32| System::Logistic(model.clone(), Logistic { decay, ..Logistic::default() });
-    let tested = |task| Tested::new(task, LOGISTIC_EXAMPLES);
-    let (tuning, report) = (tuning.map(tested).transpose()?, tested(report)?);
-    let (name, after) = ("logistic with hallucination", "prototypical");
+    let tested = |task| TaskExam::new(task, LOGISTIC_EXAMPLES);
+    let tuning = tuning.map(tested).transpose()?;
+    let report = tested(report)?;
+    let name = "logistic with hallucination";
+    let after = "prototypical";
     let mut row = SystemRow { name, after, cells: Vec::new(), settings: Vec::new() };
     for shot in 0..run.grid.shots.len() {
         let system = match &tuning {
@@ -119,18 +121,18 @@ fn logistic_row(
     Ok(row)
 }
 
-/// A task with its test photos.
-struct Tested<'a> {
+/// A task with its exam.
+struct TaskExam<'a> {
     task: &'a dyn Task,
     exam: Exam,
 }
 
-impl<'a> Tested<'a> {
-    fn new(task: &'a dyn Task, most_base_examples: usize) -> Result<Tested<'a>> {
-        Ok(Tested { task, exam: Exam::new(task, most_base_examples)? })
+impl<'a> TaskExam<'a> {
+    fn new(task: &'a dyn Task, max_base_examples: usize) -> Result<TaskExam<'a>> {
+        Ok(TaskExam { task, exam: Exam::new(task, max_base_examples)? })
     }
 
-    /// What a system reaches in each episode of a shot, from clean examples alone.
+    /// The accuracy of a system in each episode of a shot, from clean examples alone.
     fn cells(&self, run: &mut Run, system: &System, shot: usize) -> Result<Vec<CellResult>> {
         let k = run.grid.shots[shot];
         (0..run.grid.episodes)
@@ -151,7 +153,7 @@ impl<'a> Tested<'a> {
     }
 }
 
-/// A system that has learned from the base classes: as the journal has kept it, else learned now.
+/// A system trained on the base classes: read from the journal, or trained now.
 fn model(
     run: &mut Run,
     kind: EpisodicKind,
@@ -159,24 +161,26 @@ fn model(
     dim: usize,
     monitor: &dyn Monitor,
 ) -> Result<EpisodicModel> {
-    let (settings, sizes, seed) = (EpisodicTraining::default(), EpisodicSizes::usual(dim), run.grid.seed);
+    let settings = EpisodicTraining::default();
+    let sizes = EpisodicSizes::usual(dim);
+    let seed = run.grid.seed;
     let key = format!("episodes {} {} seed={seed}", json!({ "kind": kind, "sizes": sizes }), json!(settings));
     if let Some(kept) = run.kept(&key).and_then(|bytes| decode(kind, sizes, &floats(bytes))) {
         return Ok(kept);
     }
     let progress = monitor.progress(settings.steps as u64, "steps");
     progress.set_message(&format!("episodes, {}", json!(kind).as_str().unwrap_or_default()));
-    let told = |_: usize, _: f64| progress.inc(1);
-    let learned = run
-        .clock
-        .time("learning from episodes", || settings.train(kind, sizes, sets, seed, monitor.watch(), told))?;
+    let on_step = |_: usize, _: f64| progress.inc(1);
+    let learned = run.clock.time("learning from episodes", || {
+        settings.train(kind, sizes, sets, seed, monitor.watch(), on_step)
+    })?;
     progress.finish();
     let numbers: Vec<f32> = learned.tensors().iter().flat_map(|tensor| &tensor.values).copied().collect();
     run.keep(key, bytes(&numbers))?;
     Ok(learned)
 }
 
-/// What [`model`] has kept.
+/// The system whose parameters [`model`] has kept.
 fn decode(kind: EpisodicKind, sizes: EpisodicSizes, mut numbers: &[f32]) -> Option<EpisodicModel> {
     let start = EpisodicModel::initial(kind, sizes, 0).ok()?;
     let mut tensors = Vec::new();

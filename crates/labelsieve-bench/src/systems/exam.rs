@@ -1,4 +1,4 @@
-//! What a system that learns classes from their examples is tested on.
+//! The test of a system that learns classes from clean examples.
 
 use labelsieve::classifier::WeightedClass;
 use labelsieve::evaluation::accuracy;
@@ -23,13 +23,14 @@ struct AllClasses {
 }
 
 impl Exam {
-    /// Base classes are learned from at most `most` examples each, evenly spread.
-    pub(super) fn new(task: &dyn Task, most: usize) -> Result<Exam> {
+    /// Base classes are learned from at most `max_base_examples` each, evenly spread.
+    pub(super) fn new(task: &dyn Task, max_base_examples: usize) -> Result<Exam> {
         let (novel, novel_labels) = task.novel_test()?;
         let all = match task.base_test()? {
             None => None,
             Some((test, labels)) => {
-                let base: Vec<Features> = task.base_sets()?.iter().map(|set| thinned(set, most)).collect();
+                let base: Vec<Features> =
+                    task.base_sets()?.iter().map(|set| thinned(set, max_base_examples)).collect();
                 let novel_labels = novel_labels.iter().map(|label| base.len() + label);
                 let labels = labels.into_iter().chain(novel_labels).collect();
                 Some(AllClasses { test: test.stack(&novel)?, labels, base })
@@ -38,7 +39,7 @@ impl Exam {
         Ok(Exam { dim: task.dim(), novel, novel_labels, all })
     }
 
-    /// What `learn` reaches with these clean examples of the novel classes.
+    /// The accuracy of the classifier that `learn` makes of these clean examples of the novel classes.
     pub(super) fn cell(
         &self,
         clean: &[Features],
@@ -58,8 +59,8 @@ impl Exam {
     }
 }
 
-fn thinned(set: &Features, most: usize) -> Features {
-    let n = set.len().min(most);
+fn thinned(set: &Features, max_examples: usize) -> Features {
+    let n = set.len().min(max_examples);
     set.select(&(0..n).map(|i| i * set.len() / n).collect::<Vec<_>>())
 }
 

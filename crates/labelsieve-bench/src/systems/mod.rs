@@ -1,5 +1,6 @@
-//! Rows of the systems that the paper compares with: diffusion, logistic regression, and what is learned from episodes of base
-//! classes. Their figures in the paper are quoted from others; here they run.
+//! Rows of the systems that the paper compares with: diffusion and logistic regression (`diffusion`), and systems that learn from episodes
+//! of base classes (`episodic`), tested by `exam`. The paper quotes their figures from other papers; here they are measured. The systems
+//! themselves are in `classifier/`.
 
 mod diffusion;
 mod episodic;
@@ -16,15 +17,15 @@ use crate::protocol::{CellResult, Clock, Run, Score, Task, best_of};
 /// A row of the tables.
 pub struct SystemRow {
     pub name: &'static str,
-    /// The row that it stands behind.
+    /// The name of the row that it follows.
     pub after: &'static str,
     /// By shot and episode.
     pub cells: Vec<Vec<CellResult>>,
-    /// What was chosen on the tuning classes, or taken without them, by shot.
+    /// The settings by shot: chosen on the tuning classes if there are any, the defaults otherwise.
     pub settings: Vec<Value>,
 }
 
-/// All rows, with settings chosen on the tuning classes where there are any.
+/// All rows, with settings chosen on the tuning classes if there are any.
 pub fn rows(
     run: &mut Run,
     tuning: Option<&dyn Task>,
@@ -37,7 +38,7 @@ pub fn rows(
     Ok(rows)
 }
 
-/// The result of some work: as the journal has kept it, else made now.
+/// The result of some work: read from the journal, or computed now.
 fn kept<T: Serialize + DeserializeOwned>(
     run: &mut Run,
     key: String,
@@ -51,8 +52,8 @@ fn kept<T: Serialize + DeserializeOwned>(
     Ok(made)
 }
 
-/// Examples of a base class that a logistic regression of all classes learns from: enough beside the twenty that a novel class has
-/// at most, and a regression on all of them would take longer than everything else.
+/// Examples per base class for a logistic regression over all classes: plenty compared with the at most twenty of a novel class, and a
+/// regression on all of them would take longer than everything else.
 const LOGISTIC_EXAMPLES: usize = 100;
 
 /// The setting whose cells score best on average; earlier ones win ties.

@@ -1,4 +1,4 @@
-//! `labelsieve-bench class` and `bench sanity`: what they print, not how fast they are.
+//! `labelsieve-bench class` and `labelsieve-bench sanity`: their output, not their speed.
 
 use labelsieve_files::NpzWriter;
 

@@ -1,4 +1,4 @@
-//! Golden files of the benchmarks, compared as those of the product are.
+//! Golden files of the benchmarks.
 
 #[path = "../../../labelsieve-cli/tests/end_to_end/golden/diff.rs"]
 mod diff;

@@ -6,23 +6,22 @@ use labelsieve_files::NpzWriter;
 
 use crate::common::run;
 use crate::examples::task_folder;
-use crate::json_page::{check_answer, check_line};
+use crate::json_page::check_answer;
 use crate::{photos, release};
 
-/// The page calls benchmarks `bench NAME`.
 #[track_caller]
 fn check_bench(folder: &Path, name: &str, options: &str) {
     let done = run(folder, &format!("{name} {options} --json")).ok();
-    check_answer(&done, &format!("bench {name}"));
+    check_answer(&done, &format!("labelsieve-bench {name}"));
 }
 
 #[test]
 fn answers_about_features_are_documented() {
     let (folder, task) = task_folder();
     let folder = folder.path();
-    check_line(folder, "train-attention", "--base C.npz --steps 4 --posing 2 -o A.safetensors");
+    check_bench(folder, "train-attention", "--base C.npz --steps 4 --posing 2 -o A.safetensors");
     let episodes = "--base C.npz --system hallucination --ways 4 --steps 4 -o E.safetensors";
-    check_line(folder, "train-episodes", episodes);
+    check_bench(folder, "train-episodes", episodes);
     let class = &task.classes[0];
     let writer = NpzWriter::create(folder.join("class.npz")).expect("a folder");
     let writer = writer.f32("clean", &[3, 16], class.clean.block(0..3)).expect("disk space");

@@ -6,7 +6,7 @@ use crate::common::{bytes, refuses, run};
 use crate::pictures::{base_folder, png, write, write_model};
 use crate::product::product;
 
-/// What a message says about two files of different networks.
+/// The parts of the message about two files of different networks.
 const MIXED: [&str; 5] =
     ["was made with network convnet128 ", "but `", "with convnet128 ", "hint: ", "--allow-mixed"];
 
@@ -29,15 +29,16 @@ fn a_generator_keeps_its_network_and_refuses_features_of_another() {
     }
     product(folder, "score --clean F.parquet --pool F.npz --method similarity -o R.parquet");
     product(folder, "train --clean F.parquet --pool F.npz --relevance R.parquet -o W.safetensors");
-    let network =
-        read_relevance(folder.join("R.parquet")).expect("what we wrote").metadata[NETWORK_KEY].clone();
+    let network = read_relevance(folder.join("R.parquet")).expect("the file just written").metadata
+        [NETWORK_KEY]
+        .clone();
 
     let attention = "train-attention --steps 3 --posing 1 --most-shots 1 -o A.safetensors";
     let refused = run(folder, &format!("{attention} --base G.parquet --base-classifier W.safetensors"))
         .fails_with(&MIXED);
     assert!(refused.err.contains("`W.safetensors`") && refused.err.contains("`G.parquet`"), "{refused:?}");
     run(folder, &format!("{attention} --base F.parquet --base-classifier W.safetensors")).ok();
-    let saved = std::fs::read(folder.join("A.safetensors")).expect("what we wrote");
+    let saved = std::fs::read(folder.join("A.safetensors")).expect("the file just written");
     assert!(String::from_utf8_lossy(&saved).contains(&network), "the generator names its network");
 
     let train = "train --clean G.parquet --pool G.npz --relevance R.parquet -o V.safetensors --classifier attention \
@@ -45,7 +46,7 @@ fn a_generator_keeps_its_network_and_refuses_features_of_another() {
     run(folder, train).fails_with(&MIXED);
     run(folder, &format!("{train} --allow-mixed")).ok();
     let saved = SavedClassifier::load(folder.join("V.safetensors")).expect("a classifier");
-    assert_eq!(saved.network, None, "of two");
+    assert_eq!(saved.network, None, "the two files differ");
 }
 
 #[test]

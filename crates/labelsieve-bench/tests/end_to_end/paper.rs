@@ -91,7 +91,8 @@ fn one_shot_top_1(task: &SyntheticTask, photo: impl Fn(usize) -> usize) -> f64 {
         let own = scores[task.test_labels[row] - NOVEL_TEST.start];
         scores.iter().filter(|&&score| score > own).count() == 0
     };
-    let (n, n_right) = (tests.clone().count(), tests.filter(right).count());
+    let n = tests.clone().count();
+    let n_right = tests.filter(right).count();
     n_right as f64 / n as f64
 }
 
@@ -133,7 +134,7 @@ fn the_systems_that_the_paper_compares_with_stand_beside_their_published_figures
         assert!(cell(&report, name, "novel_top_1", 1) > 0.3, "{name}: {report}");
     }
     let again = run(folder.path(), &line).ok().json();
-    assert_eq!(again, report, "what the journal has kept is what was measured");
+    assert_eq!(again, report, "results from the journal differ from measured ones");
     let tuned = format!("{BENCH} --shots 1 --episodes 1 --no-cosine --compared --tune --json");
     assert!(names(&run(folder.path(), &tuned).ok().json()).contains(&"diffusion by text, logistic"));
 }

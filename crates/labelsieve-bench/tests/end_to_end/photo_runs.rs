@@ -1,4 +1,4 @@
-//! What must not decide the result of `labelsieve-bench photos`: a single draw, a closed pipe, a second process, another protocol.
+//! `labelsieve-bench photos` with a single draw, a closed pipe, a second process, and another protocol.
 
 use labelsieve_report::RunDirectory;
 
@@ -23,7 +23,7 @@ fn a_single_episode_or_trial_has_no_interval() {
 }
 
 #[test]
-fn a_benchmark_that_nobody_listens_to_goes_on_to_its_last_table() {
+fn a_benchmark_with_a_closed_pipe_continues_to_its_last_table() {
     let folder = photo_folder();
     let folder = folder.path();
     run(folder, BENCH).ok();

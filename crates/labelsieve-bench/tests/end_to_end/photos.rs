@@ -1,4 +1,4 @@
-//! `labelsieve-bench photos` on a small set of photos made here: titles that lie, a pool that lies, and everything that can be wrong.
+//! `labelsieve-bench photos` on a small set of photos made here: misleading titles, a pool with wrong candidates, and invalid inputs.
 
 use std::fs::File;
 use std::path::Path;
@@ -74,7 +74,9 @@ fn photo_folder_with(picture: impl Fn(usize, usize) -> Vec<u8>) -> tempfile::Tem
     };
     let task = recipe.generate(4);
     let names: Vec<&str> = NOVEL.into_iter().chain(BASE).collect();
-    let (mut rows, mut features, mut pictures) = (Vec::new(), Vec::new(), Vec::new());
+    let mut rows = Vec::new();
+    let mut features = Vec::new();
+    let mut pictures = Vec::new();
     for (c, name) in names.iter().enumerate() {
         for i in 0..N_TRAIN + N_TEST {
             let (row, part) = match i.checked_sub(N_TRAIN) {
@@ -114,7 +116,9 @@ fn photo_folder_with(picture: impl Fn(usize, usize) -> Vec<u8>) -> tempfile::Tem
 
 /// A pool of a few right and wrong training photos per class; with other arguments, one that must be refused.
 fn write_pool(folder: &Path, third_class: &str, part: &str) {
-    let (mut classes, mut ids, mut relevant) = (Vec::new(), Vec::new(), Vec::new());
+    let mut classes = Vec::new();
+    let mut ids = Vec::new();
+    let mut relevant = Vec::new();
     let shift = if part == "learn" { 0 } else { N_TRAIN - 8 };
     for (c, class) in NOVEL.iter().enumerate() {
         for i in 0..12 {
@@ -248,7 +252,7 @@ fn mini_imagenet_becomes_a_photo_set_with_its_own_classes_to_tune_on() {
         &["class `n00000005`: expected one part for each class, found validation and novel"],
     );
     let line = "mini-imagenet --splits . -o again.parquet";
-    refuses(folder, line, &["has lists of photos, and the photos are not given", "hint: ", "--images"]);
+    refuses(folder, line, &["has lists of photos, but the photos are missing", "hint: ", "--images"]);
     std::fs::write(folder.join("val.csv"), "filename,label\n").expect("disk space");
     let parts = ["val.csv`: expected photos of validation classes, found none", "hint: "];
     refuses(folder, &format!("{line} --images ."), &parts);
@@ -256,11 +260,12 @@ fn mini_imagenet_becomes_a_photo_set_with_its_own_classes_to_tune_on() {
 }
 
 #[test]
-fn a_run_goes_on_where_it_stopped_and_starts_anew_when_the_features_change() {
+fn a_killed_run_resumes_and_starts_over_when_the_features_change() {
     let folder = photo_folder();
     let folder = folder.path();
     run(folder, BENCH).ok();
-    let (results, journal) = (bytes(folder, "RUN/results.json"), bytes(folder, "RUN/cells-features.journal"));
+    let results = bytes(folder, "RUN/results.json");
+    let journal = bytes(folder, "RUN/cells-features.journal");
     // As a kill would leave it: half of the work, the last record torn.
     std::fs::write(folder.join("RUN/cells-features.journal"), &journal[..journal.len() / 2]).expect("a file");
     std::fs::remove_file(folder.join("RUN/results.json")).expect("a file");
@@ -310,7 +315,7 @@ fn few_way_trials_have_rows_and_intervals() {
         assert!((0.3..=1.0).contains(&top_1), "{row}");
     }
     let again = run(folder.path(), &format!("{BENCH} --protocol 5way --json")).ok();
-    assert_eq!(again.out, done.out, "what the journal has kept is what was measured");
+    assert_eq!(again.out, done.out, "results from the journal differ from measured ones");
 }
 
 #[test]
@@ -349,7 +354,7 @@ fn a_set_of_another_layout_is_refused_by_the_place_that_does_not_fit() {
         refuses(folder, BENCH, &parts);
     }
     with("title = \"made here\"", "title = \"made here\"");
-    refuses(folder, "photos c.toml -o RUN", &["`c.toml` names no backbone", "hint: ", "--features"]);
+    refuses(folder, "photos c.toml -o RUN", &["`c.toml` names no backbones", "hint: ", "--features"]);
     Examples { dim: 2, features: vec![1.0; 6], classes: vec![0; 3] }.npz(folder.join("short.npz"));
     refuses(folder, &BENCH.replace("features.npz", "short.npz"), &["has 3 rows without ids for 416 photos"]);
     assert!(!listing(folder).contains(&"RUN".to_owned()));

@@ -1,4 +1,4 @@
-//! `labelsieve` itself: a package's tests are only given its own programs, so this test program stands in for it.
+//! Runs `labelsieve` itself: cargo builds only a package's own programs for its tests, so this test program stands in for it.
 
 use std::path::Path;
 use std::process::Command;

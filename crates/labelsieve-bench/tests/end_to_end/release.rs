@@ -1,4 +1,4 @@
-//! The paper's release in small: 16 classes of 16 numbers, in the release's own layout.
+//! A small copy of the paper's release: 16 classes of 16 numbers, in the release's own layout.
 
 use std::fs::File;
 use std::ops::Range;

@@ -1,15 +1,15 @@
-//! `labelsieve-bench relevance` on the sets that come with the program.
+//! `labelsieve-bench relevance` on the built-in sets.
 
 use crate::common::{refuses, run};
 use crate::json_page::check_answer;
 use crate::photos;
 
 #[test]
-fn methods_are_compared_on_the_same_draws_and_a_second_run_takes_up_the_first() {
+fn methods_are_compared_on_the_same_draws_and_a_second_run_resumes_the_first() {
     let folder = tempfile::tempdir().expect("a folder");
     let line = "relevance -o out --sets icons,generated-small --shots 1,2 --methods label-propagation --device cpu --json";
     let first = run(folder.path(), &format!("{line} --draws 1")).ok();
-    check_answer(&first, "bench relevance");
+    check_answer(&first, "labelsieve-bench relevance");
     let answer = first.json();
     let sets = answer["sets"].as_array().expect("sets");
     assert_eq!(sets.len(), 2, "{answer}");
@@ -34,14 +34,15 @@ fn methods_are_compared_on_the_same_draws_and_a_second_run_takes_up_the_first() 
     let second = run(folder.path(), &format!("{line} --draws 2")).ok();
     assert!(second.err.contains("resuming: 10 cells done"), "{}", second.err);
     let by_draw = |answer: &serde_json::Value| answer["sets"][1]["rows"][3]["top_1"]["by_draw"].clone();
-    let (one, two) = (by_draw(&answer), by_draw(&second.json()));
+    let one = by_draw(&answer);
+    let two = by_draw(&second.json());
     assert_eq!((&one[0], two.as_array().map(Vec::len)), (&two[0], Some(2)));
     let given = "--draws 1 --sets icons --features icons=out/icons/features-icons.parquet";
     let line = line.replace("-o out --sets icons,generated-small", "-o given");
     let own = run(folder.path(), &format!("{line} {given}")).ok().json();
     assert_eq!(own["sets"][0]["rows"][3]["top_1"], sets[0]["rows"][3]["top_1"], "features made earlier");
     let built_in = run(folder.path(), &format!("{line} {given} --backbone built-in")).ok().json();
-    assert_eq!(built_in["sets"][0]["n_base_classes"], 0, "nobody knows the directions of its classes");
+    assert_eq!(built_in["sets"][0]["n_base_classes"], 0, "the directions of its classes are unknown");
 }
 
 #[test]
@@ -61,8 +62,8 @@ fn photos_are_a_set_per_rule_and_clean_ones_leave_the_pools() {
     let folder = photos::photo_folder();
     let line = "relevance c.toml --features c=features.npz --sets c --shots 3,40 --draws 2 --methods gcn --half all --device cpu -o out";
     let done = run(folder.path(), &format!("{line} --json")).ok();
-    check_answer(&done, "bench relevance");
-    assert!(done.err.contains("c-phrase: k = 40 left out"), "{}", done.err);
+    check_answer(&done, "labelsieve-bench relevance");
+    assert!(done.err.contains("c-phrase: k = 40 skipped"), "{}", done.err);
     let answer = done.json();
     let sets = answer["sets"].as_array().expect("sets");
     let names: Vec<&str> = sets.iter().filter_map(|set| set["set"].as_str()).collect();
@@ -78,8 +79,8 @@ fn photos_are_a_set_per_rule_and_clean_ones_leave_the_pools() {
         2 * (n_candidates - 6 * 3),
         "two draws without three clean photos of each of six classes"
     );
-    refuses(folder.path(), "relevance c.toml -o r --sets d", &["there is no set `d`", "c, icons"]);
-    refuses(folder.path(), "relevance c.toml -o r --features d=x", &["there is no configuration `d`"]);
+    refuses(folder.path(), "relevance c.toml -o r --sets d", &["unknown set `d`", "c, icons"]);
+    refuses(folder.path(), "relevance c.toml -o r --features d=x", &["unknown configuration `d`"]);
     refuses(
         folder.path(),
         "relevance c.toml -o r --backbone d",
@@ -88,9 +89,9 @@ fn photos_are_a_set_per_rule_and_clean_ones_leave_the_pools() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn unknown_names_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     refuses(folder.path(), "relevance -o r --data d", &["CONFIG"]);
     refuses(folder.path(), "relevance -o r --methods gnc", &["unknown variant `gnc`"]);
-    refuses(folder.path(), "relevance -o r --sets tiny", &["there is no set `tiny`", "icons"]);
+    refuses(folder.path(), "relevance -o r --sets tiny", &["unknown set `tiny`", "icons"]);
 }

@@ -1,4 +1,4 @@
-//! Killed benchmarks go on where they stopped, and end where an unbroken run ends.
+//! Killed benchmarks resume where they stopped, with the result of an uninterrupted run.
 
 use crate::common::{bytes, refuses, run};
 use crate::release;
@@ -7,7 +7,7 @@ use crate::stopping::{kill, stopped_midway, went_on_after};
 const BENCH: &str = "paper --features . --splits . --run bench.run --episodes 3 --json";
 
 #[test]
-fn a_killed_benchmark_goes_on_and_a_finished_one_is_printed_again() {
+fn a_killed_benchmark_resumes_and_a_finished_one_is_printed_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     release::write(folder);
@@ -28,7 +28,7 @@ fn a_killed_benchmark_goes_on_and_a_finished_one_is_printed_again() {
 }
 
 #[test]
-fn other_episodes_start_the_benchmark_anew() {
+fn other_episodes_start_the_benchmark_over() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     release::write(folder);

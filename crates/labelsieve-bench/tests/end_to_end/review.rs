@@ -1,4 +1,4 @@
-//! `labelsieve-bench review` on the icons that come with the program.
+//! `labelsieve-bench review` on the bundled icons.
 
 use crate::common::{refuses, run};
 use crate::json_page::check_answer;
@@ -9,7 +9,7 @@ fn decisions_raise_accuracy_and_a_second_run_repeats_the_first_from_its_features
     let line = "review -o review --draws 1 --shots 1 --decisions 0,20 --orders covering,random \
                 --method similarity --device cpu --json";
     let first = run(folder.path(), line).ok();
-    check_answer(&first, "bench review");
+    check_answer(&first, "labelsieve-bench review");
     let answer = first.json();
     let rows = answer["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 4, "{answer}");
@@ -25,7 +25,7 @@ fn decisions_raise_accuracy_and_a_second_run_repeats_the_first_from_its_features
 }
 
 #[test]
-fn what_has_no_effect_is_refused() {
+fn options_without_effect_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     refuses(folder.path(), "review -o r --data d", &["CONFIG"]);
     refuses(folder.path(), "review -o r --method gnc", &["expected the name of a method"]);

@@ -40,7 +40,7 @@ fn attention_to_base_classes_is_learned_saved_and_used_in_place_of_prototypes() 
     run(folder, &format!("{train} --attention R.parquet")).fails_with(&["`R.parquet`"]);
     run(folder, &format!("{train} --attention G.safetensors")).ok();
     assert!(accuracy(folder) > 0.4);
-    let saved = SavedClassifier::load(folder.join("M.safetensors")).expect("what we wrote");
+    let saved = SavedClassifier::load(folder.join("M.safetensors")).expect("the file just written");
     assert_eq!(saved.settings["classifier"], "attention");
 }
 
@@ -192,7 +192,7 @@ fn settings_out_of_range_and_options_that_do_nothing_are_refused_by_name() {
         ("sanity", "--shots", "expected an integer from 1 to 1000"),
     ] {
         for number in HUGE {
-            // A number that looks like an option is refused before anybody reads it.
+            // A number that looks like an option is refused by the parser.
             let message = if number == "-1" { "" } else { message };
             refuses(folder, &format!("{line} {option} {number}"), &[message]);
         }

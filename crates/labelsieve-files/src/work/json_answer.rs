@@ -25,10 +25,10 @@ mod tests {
 
     #[test]
     fn fields_of_the_result_follow_command_and_version() {
-        let text = json_answer("bench sanity", &json!({ "rows": [1] })).unwrap();
+        let text = json_answer("score", &json!({ "rows": [1] })).unwrap();
         let version = env!("CARGO_PKG_VERSION");
         let expected = format!(
-            "{{\n  \"command\": \"bench sanity\",\n  \"version\": \"{version}\",\n  \"rows\": [\n    1\n  ]\n}}"
+            "{{\n  \"command\": \"score\",\n  \"version\": \"{version}\",\n  \"rows\": [\n    1\n  ]\n}}"
         );
         assert_eq!(text, expected);
     }

@@ -1,4 +1,4 @@
-//! The unlabelled rows that labels spread over: candidates of all classes and background, each once.
+//! The unlabelled rows of a diffusion: the distinct candidates of all classes and background rows.
 
 use std::collections::HashMap;
 
@@ -6,18 +6,18 @@ use labelsieve::graph::NoisyGraph;
 use labelsieve::{Error, Features, Result};
 use labelsieve_numerics::random::row_key;
 
-/// Everything that is not a clean example, with its neighbours: made once for any choice of clean examples.
+/// The unlabelled rows with their neighbours, built once for any choice of clean examples.
 ///
-/// Equal rows are one row: a photo that several classes found by text is their common candidate.
+/// Equal rows are stored once: a photo matched by several classes is their common candidate.
 pub struct Collection {
     rows: Features,
-    /// The classes that found each row by text, ascending; none for background.
+    /// The classes whose names matched each row, ascending; empty for background.
     candidate_of: Vec<Vec<u32>>,
     graph: NoisyGraph,
 }
 
 impl Collection {
-    /// The candidates of each class and rows that belong to nobody, with `neighbours` neighbours each.
+    /// The candidates of each class and background rows, with `neighbours` neighbours each.
     pub fn new(pools: &[&Features], background: &Features, neighbours: usize) -> Result<Collection> {
         let mut rows = Features::empty(background.dim());
         let mut candidate_of: Vec<Vec<u32>> = Vec::new();
@@ -53,7 +53,7 @@ impl Collection {
         &self.rows
     }
 
-    /// The classes that found a row by text, ascending.
+    /// The classes whose names matched a row, ascending.
     pub fn candidate_of(&self, row: usize) -> &[u32] {
         &self.candidate_of[row]
     }
@@ -68,9 +68,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_that_several_sets_hold_is_one_row_of_all_their_classes() {
+    fn equal_rows_of_several_sets_are_one_row_with_all_their_classes() {
         let set = |rows: &[f32]| Features::new(rows.to_vec(), 2).unwrap();
-        let (first, second) = (set(&[1.0, 0.0, 0.0, 1.0, 0.0, 1.0]), set(&[0.0, 1.0]));
+        let first = set(&[1.0, 0.0, 0.0, 1.0, 0.0, 1.0]);
+        let second = set(&[0.0, 1.0]);
         let collection = Collection::new(&[&first, &second], &set(&[1.0, 0.0, -1.0, 0.0]), 2).unwrap();
         assert_eq!(collection.rows().len(), 3);
         assert_eq!(collection.candidate_of(0), [0]);

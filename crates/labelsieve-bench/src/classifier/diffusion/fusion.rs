@@ -1,18 +1,18 @@
-//! The diffusion and a logistic regression together.
+//! The combination of a diffusion with logistic regression.
 
 use labelsieve::{Classifier, Error, Features, Result, Scores, check};
 
 use super::DiffusionClassifier;
 use crate::classifier::LinearClassifier;
 
-/// Shares of the logistic regression to choose from on validation classes.
+/// Weights of the logistic regression to choose from on validation classes.
 pub const FUSION_WEIGHTS: [f32; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
 /// Late fusion: (1 - w) · diffusion + w · logistic regression, both as distributions over classes. The logistic regression
 /// is learned from the clean examples alone.
 ///
-/// Decision: the paper of the diffusion averages the scores of both with a weight from validation and does not say
-/// which scores; ours are probabilities.
+/// Decision: the paper of the diffusion averages the scores of both with a weight from validation, but does not
+/// define the scores; ours are probabilities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fusion {
     diffusion: DiffusionClassifier,
@@ -21,10 +21,11 @@ pub struct Fusion {
 }
 
 impl Fusion {
-    /// Joins two classifiers of the same classes; `weight` is the share of the logistic regression.
+    /// Combines two classifiers of the same classes; `weight` is that of the logistic regression.
     pub fn new(diffusion: DiffusionClassifier, logistic: LinearClassifier, weight: f32) -> Result<Fusion> {
         check((0.0..=1.0).contains(&weight), "weight of the fusion", "a number in [0, 1]", weight)?;
-        let (expected, found) = (diffusion.n_classes(), logistic.n_classes());
+        let expected = diffusion.n_classes();
+        let found = logistic.n_classes();
         if expected != found {
             return Err(Error::Length { what: "classes of a fusion", expected, found });
         }
@@ -41,7 +42,7 @@ impl Fusion {
         &self.logistic
     }
 
-    /// The share of the logistic regression.
+    /// The weight of the logistic regression.
     pub fn weight(&self) -> f32 {
         self.weight
     }

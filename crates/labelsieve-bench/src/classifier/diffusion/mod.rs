@@ -1,8 +1,9 @@
-//! Labels that spread over one graph of everything: the diffusion of Douze, Szlam, Hariharan and Jégou, *Low-shot learning
+//! Label propagation over one graph of all rows: the diffusion of Douze, Szlam, Hariharan and Jégou, *Low-shot learning
 //! with large-scale diffusion*, CVPR 2018.
 //!
-//! Where the method of this crate makes one small graph per class, of the class's clean examples and candidates, this one makes a
-//! single graph of all rows there are, and classes spread over it side by side.
+//! The methods of `labelsieve` build a small graph per class, of its clean examples and candidates. This one builds a single graph of
+//! all rows, over which the labels of all classes spread simultaneously. `collection` holds the unlabelled rows with their graph, `walk`
+//! is one step, `fusion` combines the result with logistic regression.
 
 mod collection;
 mod fusion;
@@ -17,7 +18,7 @@ use walk::{Labels, Walk};
 pub use collection::Collection;
 pub use fusion::{FUSION_WEIGHTS, Fusion, fuse};
 
-/// How labels spread.
+/// Settings of the diffusion.
 ///
 /// ```text
 /// L₀: 1 for the clean examples of each class, its column scaled to the sum 1
@@ -25,11 +26,12 @@ pub use fusion::{FUSION_WEIGHTS, Fusion, fuse};
 /// score of class c for x: Σ over the nearest rows i of x of L_ic
 /// ```
 ///
-/// W₀: 1 where a row is among the `neighbours` nearest of another; D: row sums. The number of iterations is the one setting that
-/// matters, chosen on validation classes: after many, every class is everywhere alike.
+/// W₀: 1 where a row is among the `neighbours` nearest of another; D: row sums. The number of iterations is the only important setting and
+/// chosen on validation classes: after many iterations all rows hold the same labels.
 ///
 /// Decisions: neighbours are exact, by cosine; edges weigh 1, as in the published code; clean examples are not reset
-/// after a step, nor are test examples part of the graph. Rows keep their `keep` largest labels, which changes nothing while there are no more classes.
+/// after a step, nor are test examples part of the graph. Rows keep their
+/// `keep` largest labels, i.e. all labels if there are at most `keep` classes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Diffusion {
@@ -37,19 +39,19 @@ pub struct Diffusion {
     pub neighbours: usize,
     /// Steps of the diffusion.
     pub iterations: usize,
-    /// Labels that a row keeps, the largest.
+    /// Number of labels that a row keeps, the largest ones.
     pub keep: usize,
-    /// Whether it matters which class found a candidate.
+    /// Whether candidates are restricted to the classes whose names they matched.
     pub text: TextRule,
 }
 
-/// Whether it matters by the name of which class a candidate was found.
+/// Whether candidates are restricted to labels of the classes whose names they matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TextRule {
     /// Any row may hold any label, as in the paper of the diffusion.
     Ignored,
-    /// A candidate holds labels of the classes that found it, and no other; background rows hold any.
+    /// A candidate holds only labels of the classes whose names it matched; background rows hold any.
     Kept,
 }
 
@@ -59,19 +61,19 @@ impl Default for Diffusion {
     }
 }
 
-/// More steps than any validation would choose.
-const MOST_ITERATIONS: usize = 1000;
+/// Far more steps than validation ever chooses.
+const MAX_ITERATIONS: usize = 1000;
 
 impl Diffusion {
-    /// Refuses settings outside their range.
+    /// Rejects settings outside their range.
     pub fn checked(&self) -> Result<()> {
         check(self.neighbours >= 1, "neighbours", "at least 1", self.neighbours)?;
-        check(self.iterations <= MOST_ITERATIONS, "iterations", "at most 1000", self.iterations)?;
+        check(self.iterations <= MAX_ITERATIONS, "iterations", "at most 1000", self.iterations)?;
         check(self.keep >= 1, "keep", "at least 1", self.keep)
     }
 
-    /// Spreads the labels of the clean examples over the candidates of all classes and the background. What relevance the
-    /// candidates have is not asked: the diffusion finds out on its own.
+    /// Spreads the labels of the clean examples over the candidates of all classes and the background. The relevance
+    /// of candidates is not used.
     pub fn train(&self, classes: &[WeightedClass], background: &Features) -> Result<DiffusionClassifier> {
         self.checked()?;
         let pools: Vec<&Features> = classes.iter().map(WeightedClass::noisy).collect();
@@ -85,7 +87,7 @@ impl Diffusion {
     }
 
     /// The state before the first step, with the clean examples of each class joined to the collection.
-    pub fn start<'a>(&self, collection: &'a Collection, clean: &[&Features]) -> Result<Spread<'a>> {
+    pub fn start<'a>(&self, collection: &'a Collection, clean: &[&Features]) -> Result<DiffusionState<'a>> {
         self.checked()?;
         if collection.graph().count() != self.neighbours {
             let found = collection.graph().count().to_string();
@@ -100,7 +102,7 @@ impl Diffusion {
         }
         let walk = Walk::new(&collection.graph().insert(&seeds, collection.rows()));
         labels.resize(seeds.len() + collection.rows().len(), Vec::new());
-        Ok(Spread {
+        Ok(DiffusionState {
             settings: *self,
             collection,
             n_seeds: seeds.len(),
@@ -111,8 +113,8 @@ impl Diffusion {
     }
 }
 
-/// A diffusion under way.
-pub struct Spread<'a> {
+/// The state of a diffusion between steps.
+pub struct DiffusionState<'a> {
     settings: Diffusion,
     collection: &'a Collection,
     n_seeds: usize,
@@ -122,8 +124,8 @@ pub struct Spread<'a> {
     labels: Labels,
 }
 
-impl Spread<'_> {
-    /// One step.
+impl DiffusionState<'_> {
+    /// Takes one step.
     pub fn step(&mut self) {
         let allowed = |row: usize| {
             let row = row.checked_sub(self.n_seeds)?;
@@ -133,35 +135,35 @@ impl Spread<'_> {
         self.labels = self.walk.step(&self.labels, self.settings.keep, allowed);
     }
 
-    /// Where in the graph examples from outside are; it serves every step.
-    pub fn reach(&self, examples: &Features) -> Reach {
-        Reach::new(&self.rows, examples, self.settings.neighbours)
+    /// The nearest rows of examples that are not in the graph; they do not change between steps.
+    pub fn reach(&self, examples: &Features) -> NearestRows {
+        NearestRows::new(&self.rows, examples, self.settings.neighbours)
     }
 
     /// The scores of examples after the steps so far.
-    pub fn scores(&self, reach: &Reach) -> Scores {
+    pub fn scores(&self, reach: &NearestRows) -> Scores {
         scores(&self.labels, reach)
     }
 
-    /// What the steps so far have come to.
+    /// The classifier after the steps so far.
     pub fn into_classifier(self) -> DiffusionClassifier {
         DiffusionClassifier { rows: self.rows, labels: self.labels, neighbours: self.settings.neighbours }
     }
 }
 
 /// The nearest graph rows of some examples, as many for each.
-pub struct Reach {
+pub struct NearestRows {
     width: usize,
     rows: Vec<u32>,
 }
 
-impl Reach {
-    fn new(graph: &Features, examples: &Features, count: usize) -> Reach {
-        Reach { width: count.min(graph.len()), rows: nearest_to(graph, examples, count) }
+impl NearestRows {
+    fn new(graph: &Features, examples: &Features, count: usize) -> NearestRows {
+        NearestRows { width: count.min(graph.len()), rows: nearest_to(graph, examples, count) }
     }
 }
 
-/// Rows and the labels that arrived there: an example has the labels of its nearest rows.
+/// Rows and their labels: an example has the labels of its nearest rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiffusionClassifier {
     rows: Features,
@@ -169,22 +171,22 @@ pub struct DiffusionClassifier {
     neighbours: usize,
 }
 
-/// The labels of a [`DiffusionClassifier`], row after row: `offsets` says where the entries of each row begin and, one more than there
-/// are rows, where the last one's end.
+/// The labels of a [`DiffusionClassifier`], row after row: `offsets` holds the start of the entries of each row, and the end
+/// of the last.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SparseLabels {
     /// Number of classes.
     pub n_classes: usize,
-    /// Where rows begin.
+    /// Start of the entries of each row, and the end of the last.
     pub offsets: Vec<usize>,
     /// Class of each entry, ascending in a row.
     pub classes: Vec<u32>,
-    /// How much the row holds of the label.
+    /// Mass of the label in the row.
     pub masses: Vec<f32>,
 }
 
 impl DiffusionClassifier {
-    /// From rows and labels that were kept; refuses what does not fit together.
+    /// A classifier from saved rows and labels; rejects parts that do not fit together.
     pub fn new(rows: Features, labels: SparseLabels, neighbours: usize) -> Result<DiffusionClassifier> {
         let SparseLabels { n_classes, offsets, classes, masses } = labels;
         check(neighbours >= 1, "neighbours", "at least 1", neighbours)?;
@@ -193,9 +195,9 @@ impl DiffusionClassifier {
             ("classes of labels", offsets.last().copied().unwrap_or(0), classes.len()),
             ("masses of labels", classes.len(), masses.len()),
         ];
-        for (what, expected, found) in lengths {
+        for (name, expected, found) in lengths {
             if expected != found {
-                return Err(Error::Length { what, expected, found });
+                return Err(Error::Length { what: name, expected, found });
             }
         }
         check(offsets[0] == 0 && offsets.is_sorted(), "offsets of labels", "ascending from 0", "others")?;
@@ -215,7 +217,7 @@ impl DiffusionClassifier {
         &self.rows
     }
 
-    /// What arrived at them.
+    /// The labels of the rows.
     pub fn labels(&self) -> SparseLabels {
         let (offsets, classes, masses) = self.labels.parts();
         SparseLabels {
@@ -226,7 +228,7 @@ impl DiffusionClassifier {
         }
     }
 
-    /// Rows that an example's labels come from.
+    /// The number of rows that an example takes its labels from.
     pub fn neighbours(&self) -> usize {
         self.neighbours
     }
@@ -238,12 +240,12 @@ impl Classifier for DiffusionClassifier {
     }
 
     fn scores(&self, features: &Features) -> Scores {
-        scores(&self.labels, &Reach::new(&self.rows, features, self.neighbours))
+        scores(&self.labels, &NearestRows::new(&self.rows, features, self.neighbours))
     }
 }
 
-/// Σ over the nearest rows of their labels, scaled to a distribution; all zero where none of them holds any.
-fn scores(labels: &Labels, reach: &Reach) -> Scores {
+/// Σ over the nearest rows of their labels, scaled to a distribution; all zero if they hold none.
+fn scores(labels: &Labels, reach: &NearestRows) -> Scores {
     let n_classes = labels.n_classes;
     let n = reach.rows.len().checked_div(reach.width).unwrap_or(0);
     let mut values = vec![0f32; n * n_classes];

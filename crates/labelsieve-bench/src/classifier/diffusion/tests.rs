@@ -10,8 +10,10 @@ use crate::golden::{assert_close, count, features, numbers, read};
 fn the_diffusion_agrees_with_dense_matrices_in_pytorch_after_every_step() {
     let golden = read("diffusion");
     let list = |name: &str| golden[name].as_array().unwrap().iter().map(features).collect::<Vec<_>>();
-    let (clean, pools) = (list("clean"), list("pools"));
-    let (background, test) = (features(&golden["background"]), features(&golden["test"]));
+    let clean = list("clean");
+    let pools = list("pools");
+    let background = features(&golden["background"]);
+    let test = features(&golden["test"]);
     let neighbours = count(&golden["neighbours"]);
     let pools: Vec<&Features> = pools.iter().collect();
     let clean: Vec<&Features> = clean.iter().collect();
@@ -72,6 +74,7 @@ fn unlabelled_rows_help_where_one_clean_example_says_little() {
         let learned = settings.train(&classes, &Features::empty(recipe.dim)).unwrap();
         accuracy(&learned, &task.test, &task.test_labels).unwrap().top_1
     };
-    let (before, after) = (reach(0), reach(4));
+    let before = reach(0);
+    let after = reach(4);
     assert!(after > before + 0.2, "{after} after four steps, {before} before");
 }

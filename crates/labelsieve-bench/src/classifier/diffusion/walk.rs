@@ -4,7 +4,7 @@ use labelsieve::graph::Neighbours;
 use rayon::prelude::*;
 
 /// **W** = D⁻¹(W₀ + W₀ᵀ): the probability of a step from each row to the rows it is linked with, row by row. W₀ has a 1 where a
-/// row is a neighbour of another; a pair that chose each other counts twice. Pairs whose similarity is not positive are
+/// row is a neighbour of another; a mutual pair counts twice. Pairs whose similarity is not positive are
 /// not linked.
 pub(super) struct Walk {
     offsets: Vec<usize>,
@@ -36,7 +36,7 @@ impl Walk {
         walk
     }
 
-    /// W L, with each row cut to what `allowed` lets it hold and to its `keep` largest entries, then columns that add up to 1.
+    /// W L, with each row restricted to the classes of `allowed` and to its `keep` largest entries, then columns normalised to sum 1.
     pub(super) fn step<'a>(
         &self,
         labels: &Labels,
@@ -44,7 +44,8 @@ impl Walk {
         allowed: impl Fn(usize) -> Option<&'a [u32]> + Sync,
     ) -> Labels {
         const CHUNK: usize = 256;
-        let (n, n_classes) = (self.offsets.len() - 1, labels.n_classes);
+        let n = self.offsets.len() - 1;
+        let n_classes = labels.n_classes;
         let parts: Vec<Vec<Vec<(u32, f32)>>> = (0..n.div_ceil(CHUNK))
             .into_par_iter()
             .map_init(
@@ -87,7 +88,7 @@ impl Walk {
     }
 }
 
-/// **L**, sparse: how much of each class's label a row holds. The column of a class adds up to 1, or to 0 where nothing arrived.
+/// **L**, sparse: the mass of each class's label in a row. The column of a class sums to 1, or to 0 if no row holds it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Labels {
     pub(super) n_classes: usize,
@@ -97,7 +98,7 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    /// Rows of (class, mass), scaled so that columns add up to 1.
+    /// Labels from rows of (class, mass), scaled so that columns sum to 1.
     pub(super) fn from_rows(rows: impl IntoIterator<Item = Vec<(u32, f32)>>, n_classes: usize) -> Labels {
         let mut labels = Labels { n_classes, offsets: vec![0], classes: Vec::new(), masses: Vec::new() };
         let mut sums = vec![0f64; n_classes];
@@ -115,7 +116,7 @@ impl Labels {
         labels
     }
 
-    /// Entries as they are, e.g. from a file: `offsets` from 0 on, one more than rows.
+    /// Labels from unscaled entries, e.g. of a file.
     pub(super) fn from_parts(
         n_classes: usize,
         offsets: Vec<usize>,
@@ -125,7 +126,7 @@ impl Labels {
         Labels { n_classes, offsets, classes, masses }
     }
 
-    /// The classes of row `i`, ascending, and how much it holds of each.
+    /// The classes of row `i`, ascending, and their masses.
     pub(super) fn of(&self, i: usize) -> (&[u32], &[f32]) {
         let range = self.offsets[i]..self.offsets[i + 1];
         (&self.classes[range.clone()], &self.masses[range])

@@ -1,4 +1,4 @@
-//! New classes by a system that has learned from episodes.
+//! Classifiers of novel classes by a system that has learned from episodes.
 
 use labelsieve::classifier::WeightedClass;
 use labelsieve::{Classifier, Error, Features, Result, Scores, check};
@@ -11,10 +11,10 @@ use super::tape::Tape;
 use super::{EpisodicModel, EpisodicSizes};
 use crate::classifier::{LinearClassifier, Logistic};
 
-/// Rows that go through the network together.
+/// Rows that go through the network at once.
 const CHUNK: usize = 256;
 
-/// A system with the classes that it tells apart.
+/// A system with the vectors of its classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EpisodicClassifier {
     model: EpisodicModel,
@@ -27,9 +27,9 @@ impl EpisodicModel {
     pub fn classifier(&self, classes: &[WeightedClass], seed: u64) -> Result<EpisodicClassifier> {
         let dim = self.sizes.dim;
         self.check_width(classes)?;
-        let imagined = self.hallucinations(classes, seed)?;
+        let hallucinated = self.hallucinations(classes, seed)?;
         let means: Vec<Vec<f32>> =
-            (0..classes.len()).into_par_iter().map(|c| self.mean(&classes[c], imagined.get(c))).collect();
+            (0..classes.len()).into_par_iter().map(|c| self.mean(&classes[c], hallucinated.get(c))).collect();
         let mut tape = Tape::default();
         let network = Network::new(&mut tape, self, Learning::No);
         let means = tape.constant(means.concat(), dim);
@@ -39,7 +39,7 @@ impl EpisodicModel {
         EpisodicClassifier::new(self.clone(), vectors)
     }
 
-    /// Logistic regression on examples and hallucinations; each of these counts as a clean example does.
+    /// Logistic regression on examples and hallucinations; a hallucination has the weight of a clean example.
     pub fn logistic(
         &self,
         settings: &Logistic,
@@ -47,21 +47,22 @@ impl EpisodicModel {
         seed: u64,
     ) -> Result<LinearClassifier> {
         self.check_width(classes)?;
-        let imagined = self.hallucinations(classes, seed)?;
+        let hallucinated = self.hallucinations(classes, seed)?;
         check(
-            !imagined.is_empty() || classes.is_empty(),
+            !hallucinated.is_empty() || classes.is_empty(),
             "hallucinations",
             "a system that makes some",
             "none",
         )?;
-        let joined = classes.iter().zip(&imagined).map(|(class, imagined)| class.clean().stack(imagined));
+        let joined =
+            classes.iter().zip(&hallucinated).map(|(class, hallucinated)| class.clean().stack(hallucinated));
         let joined = joined.collect::<Result<Vec<_>>>()?;
         let classes = classes.iter().zip(&joined);
         let classes = classes.map(|(class, all)| WeightedClass::new(all, class.noisy(), class.relevance()));
         settings.train(&classes.collect::<Result<Vec<_>>>()?, self.sizes.dim)
     }
 
-    /// Hallucinations of each class, from each of its clean examples in turn; none at all from a system without a hallucinator.
+    /// Hallucinations of each class, from each of its clean examples in turn; empty for a system without a hallucinator.
     pub fn hallucinations(&self, classes: &[WeightedClass], seed: u64) -> Result<Vec<Features>> {
         let EpisodicSizes { dim, noise, generated, .. } = self.sizes;
         if !self.kind.hallucinates() {
@@ -75,9 +76,10 @@ impl EpisodicModel {
             let drawn: Vec<f32> = (0..generated * noise).map(|i| stream.normal(i as u64)).collect();
             let mut tape = Tape::default();
             let network = Network::new(&mut tape, self, Learning::No);
-            let (seeds, drawn) = (tape.constant(seeds, dim), tape.constant(drawn, noise));
-            let imagined = network.hallucinate(&mut tape, seeds, drawn);
-            Features::new(tape.values(imagined).to_vec(), dim)
+            let seeds = tape.constant(seeds, dim);
+            let drawn = tape.constant(drawn, noise);
+            let hallucinated = network.hallucinate(&mut tape, seeds, drawn);
+            Features::new(tape.values(hallucinated).to_vec(), dim)
         };
         classes.par_iter().enumerate().map(of_class).collect()
     }
@@ -96,11 +98,11 @@ impl EpisodicModel {
     }
 
     /// The weighted mean of φ over a class's examples and hallucinations.
-    fn mean(&self, class: &WeightedClass, imagined: Option<&Features>) -> Vec<f32> {
+    fn mean(&self, class: &WeightedClass, hallucinated: Option<&Features>) -> Vec<f32> {
         let dim = self.sizes.dim;
-        let imagined = imagined.into_iter().flat_map(|rows| rows.rows().map(|row| (row, 1.0)));
+        let hallucinated = hallucinated.into_iter().flat_map(|rows| rows.rows().map(|row| (row, 1.0)));
         let all: Vec<(&[f32], f32)> =
-            class.examples().chain(imagined).filter(|(_, weight)| *weight > 0.0).collect();
+            class.examples().chain(hallucinated).filter(|(_, weight)| *weight > 0.0).collect();
         let total: f64 = all.iter().map(|(_, weight)| f64::from(*weight)).sum();
         let mut mean = vec![0f32; dim];
         for some in all.chunks(CHUNK) {
@@ -118,7 +120,7 @@ impl EpisodicModel {
 }
 
 impl EpisodicClassifier {
-    /// A system and the vectors of its classes, K×d; refuses vectors of another width and numbers that are not finite.
+    /// A system and the vectors of its classes, K×d; rejects other widths and non-finite numbers.
     pub fn new(model: EpisodicModel, classes: Vec<f32>) -> Result<EpisodicClassifier> {
         let dim = model.sizes.dim;
         if !classes.len().is_multiple_of(dim) {
@@ -146,7 +148,8 @@ impl Classifier for EpisodicClassifier {
     }
 
     fn scores(&self, features: &Features) -> Scores {
-        let (dim, k) = (self.model.sizes.dim, self.n_classes());
+        let dim = self.model.sizes.dim;
+        let k = self.n_classes();
         let mut values = vec![0f32; features.len() * k];
         if k > 0 {
             values.par_chunks_mut(CHUNK * k).enumerate().for_each(|(chunk, values)| {

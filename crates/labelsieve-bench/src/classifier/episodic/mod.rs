@@ -1,6 +1,9 @@
-//! Networks on features that learn from episodes of base classes, which pose as new ones: prototypical networks (Snell, Swersky and Zemel, NIPS
-//! 2017), a hallucinator of examples, and prototype matching networks with one (Wang, Girshick, Hebert and Hariharan, *Low-shot
-//! learning from imaginary data*, CVPR 2018).
+//! Networks on features that learn from episodes of base classes, which pose as novel ones: prototypical networks (Snell, Swersky and
+//! Zemel, NIPS 2017), a hallucinator of examples, and prototype matching networks with one (Wang, Girshick, Hebert and Hariharan,
+//! *Low-shot learning from imaginary data*, CVPR 2018).
+//!
+//! `network` is the forward pass, written on the `tape` that differentiates it; `training` learns from episodes; `classify` makes
+//! classifiers of novel classes.
 
 mod classify;
 mod network;
@@ -14,21 +17,20 @@ use serde::{Deserialize, Serialize};
 pub use classify::EpisodicClassifier;
 pub use training::EpisodicTraining;
 
-/// Which system learns.
+/// The kind of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EpisodicKind {
     /// An embedding in which a class is the mean of its examples.
     Prototypical,
-    /// A hallucinator, which makes further examples of a class from those there are. What learns from them is chosen later;
-    /// in episodes, classes are means.
+    /// A hallucinator, which makes further examples of a class from its examples. The classifier that learns from them is chosen later; in
+    /// episodes, classes are means.
     Hallucination,
-    /// Prototype matching networks with hallucination: embedding, hallucinator, and classes and queries that are seen in the context of
-    /// all classes.
+    /// Prototype matching networks with hallucination: embedding, hallucinator, and classes and queries in the context of all classes.
     PrototypeMatching,
 }
 
-/// How large a network is.
+/// The sizes of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EpisodicSizes {
@@ -40,11 +42,11 @@ pub struct EpisodicSizes {
     pub noise: usize,
     /// Examples that are hallucinated per class.
     pub generated: usize,
-    /// How often a query looks at the classes.
+    /// How often a query attends to the classes.
     pub readings: usize,
 }
 
-/// A system with what it has learned.
+/// A system and its learned parameters.
 ///
 /// ```text
 /// embedding      φ(x) = unit(x + E₂ relu(E₁ x))                                (biases everywhere)
@@ -55,12 +57,12 @@ pub struct EpisodicSizes {
 /// score          s cos(h, g_c)
 /// ```
 ///
-/// Prototypical networks have φ, p_c and the score; the hallucinator by itself has G, p_c with φ = x and the score; prototype matching
-/// networks have everything. All of it learns together, from the cross entropy of the queries of episodes.
+/// Prototypical networks consist of φ, p_c and the score; the hallucinator by itself of G, p_c with φ = x, and the score; prototype
+/// matching networks of all parts. All parts are trained jointly, on the cross entropy of the queries of episodes.
 ///
-/// Decisions where the papers leave something open or presume other features:
-/// - Wang et al. start the layers of the hallucinator as identity matrices, so that it begins by copying; that presumes
-///   features that are never negative. Ours are signed and of unit length: the copy is a shortcut, and the last layer starts at
+/// Decisions where the papers leave details open or assume other features:
+/// - Wang et al. start the layers of the hallucinator as identity matrices, so that it begins by copying; this assumes
+///   non-negative features. Ours are signed and of unit length: the copy is a shortcut, and the last layer starts at
 ///   zero. The embedding starts the same way, at the features themselves.
 /// - They train a hallucinator with each classifier. Logistic regression cannot be differentiated through at every step, so ours
 ///   learns with means of classes, and logistic regression uses what it learned.
@@ -73,7 +75,7 @@ pub struct EpisodicModel {
     tensors: Vec<Tensor>,
 }
 
-/// A named matrix of numbers that are learned.
+/// A named matrix of parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
     /// Its name.
@@ -84,7 +86,7 @@ pub struct Tensor {
     pub values: Vec<f32>,
 }
 
-/// How the numbers of a tensor start.
+/// The initialisation of a tensor.
 #[derive(Clone, Copy)]
 enum Start {
     /// N(0, 2/columns), before a ReLU.
@@ -96,11 +98,11 @@ enum Start {
     Ten,
 }
 
-/// More is a slip of the finger: a matrix of this many rows and columns has 4 GiB.
-const MOST: usize = 1 << 15;
+/// Larger sizes are typos: a square matrix of this size takes 4 GiB.
+const MAX_SIZE: usize = 1 << 15;
 
 impl EpisodicSizes {
-    /// The usual sizes for features of so many numbers.
+    /// The default sizes for features of `dim` numbers.
     pub fn usual(dim: usize) -> EpisodicSizes {
         EpisodicSizes { dim, hidden: 256, noise: 64, generated: 5, readings: 2 }
     }
@@ -113,7 +115,7 @@ impl EpisodicSizes {
             ("generated", self.generated),
             ("readings", self.readings),
         ] {
-            check((1..=MOST).contains(&value), name, "1 to 32768", value)?;
+            check((1..=MAX_SIZE).contains(&value), name, "1 to 32768", value)?;
         }
         Ok(())
     }
@@ -124,7 +126,7 @@ impl EpisodicKind {
         self != EpisodicKind::Hallucination
     }
 
-    /// Whether it makes examples of its own.
+    /// Whether it has a hallucinator.
     pub fn hallucinates(self) -> bool {
         self != EpisodicKind::Prototypical
     }
@@ -133,7 +135,7 @@ impl EpisodicKind {
         self == EpisodicKind::PrototypeMatching
     }
 
-    /// Everything that it learns.
+    /// The names, shapes and initialisation of its tensors.
     fn layout(self, sizes: &EpisodicSizes) -> Vec<(&'static str, [usize; 2], Start)> {
         let EpisodicSizes { dim, hidden, noise, .. } = *sizes;
         let mut layout = Vec::new();
@@ -174,7 +176,7 @@ impl EpisodicKind {
 }
 
 impl EpisodicModel {
-    /// A system that has learned nothing: it classifies by the means of the features, but for the context of its classes.
+    /// An untrained system. Except for the context of its classes, it classifies by the means of the features.
     pub fn initial(kind: EpisodicKind, sizes: EpisodicSizes, seed: u64) -> Result<EpisodicModel> {
         sizes.checked()?;
         let stream = Stream::new(seed);
@@ -193,7 +195,7 @@ impl EpisodicModel {
         Ok(EpisodicModel { kind, sizes, tensors })
     }
 
-    /// From tensors that were kept, in any order; refuses what does not fit the kind and its sizes.
+    /// A system from saved tensors, in any order; rejects tensors that do not fit the kind and its sizes.
     pub fn new(kind: EpisodicKind, sizes: EpisodicSizes, mut given: Vec<Tensor>) -> Result<EpisodicModel> {
         sizes.checked()?;
         let mut tensors = Vec::new();
@@ -206,7 +208,8 @@ impl EpisodicModel {
                 });
             };
             let tensor = given.swap_remove(place);
-            let (expected, found) = (shape[0] * shape[1], tensor.values.len());
+            let expected = shape[0] * shape[1];
+            let found = tensor.values.len();
             if tensor.shape != shape || expected != found {
                 return Err(Error::Length { what: name, expected, found });
             }
@@ -216,22 +219,22 @@ impl EpisodicModel {
         Ok(EpisodicModel { kind, sizes, tensors })
     }
 
-    /// Which system it is.
+    /// The kind of the system.
     pub fn kind(&self) -> EpisodicKind {
         self.kind
     }
 
-    /// How large it is.
+    /// The sizes of the network.
     pub fn sizes(&self) -> &EpisodicSizes {
         &self.sizes
     }
 
-    /// What it has learned.
+    /// The learned parameters.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
 
-    /// The same system with so many hallucinations per class.
+    /// The same system with another number of hallucinations per class.
     pub fn with_generated(mut self, generated: usize) -> Result<EpisodicModel> {
         self.sizes.generated = generated;
         self.sizes.checked()?;

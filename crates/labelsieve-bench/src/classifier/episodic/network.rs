@@ -10,7 +10,7 @@ pub(super) struct Network<'m> {
 }
 
 impl<'m> Network<'m> {
-    /// Puts all parameters on the tape, in order; `learns` says whether gradients will be asked for.
+    /// Puts all parameters on the tape, in order; `learns` decides whether gradients can be computed.
     pub(super) fn new(tape: &mut Tape<'m>, model: &'m EpisodicModel, learns: Learning) -> Network<'m> {
         let put = |tensor: &'m Tensor| match learns {
             Learning::Yes => tape.parameter(&tensor.values, tensor.shape[1]),
@@ -73,7 +73,7 @@ impl<'m> Network<'m> {
         tape.sum(prototypes, both)
     }
 
-    /// The states of an LSTM that sees the rows in this order, in the order of the rows.
+    /// The states of an LSTM that visits the rows in `order`, returned in the order of the rows.
     fn walk(&self, tape: &mut Tape<'m>, rows: Var, name: &str, order: Vec<usize>) -> Var {
         let [input, state, bias] = ["input", "state", "bias"].map(|part| self.get(&format!("{name}.{part}")));
         let product = tape.product_transposed(rows, input);
@@ -93,23 +93,28 @@ impl<'m> Network<'m> {
         tape.stacked(states.into_iter().flatten().collect())
     }
 
-    /// h and c of an LSTM from its gates (input, forget, candidate, output) and its last c, which is zero at first.
+    /// h and c of an LSTM from its gates (input, forget, candidate, output) and its previous c; `None` is zero.
     fn cell(&self, tape: &mut Tape<'m>, gates: Var, c: Option<Var>) -> (Var, Var) {
         let dim = self.model.sizes.dim;
         let mut gate = |place: usize| tape.columns(gates, place * dim, dim);
-        let (input, forget, candidate, output) = (gate(0), gate(1), gate(2), gate(3));
-        let (input, candidate) = (tape.sigmoid(input), tape.tanh(candidate));
+        let input = gate(0);
+        let forget = gate(1);
+        let candidate = gate(2);
+        let output = gate(3);
+        let input = tape.sigmoid(input);
+        let candidate = tape.tanh(candidate);
         let mut next = tape.times(input, candidate);
         if let Some(c) = c {
             let forget = tape.sigmoid(forget);
             let kept = tape.times(forget, c);
             next = tape.sum(kept, next);
         }
-        let (output, shown) = (tape.sigmoid(output), tape.tanh(next));
+        let output = tape.sigmoid(output);
+        let shown = tape.tanh(next);
         (tape.times(output, shown), next)
     }
 
-    /// h: queries that have looked at the classes, from their embeddings.
+    /// h: queries that have attended to the classes, from their embeddings.
     fn read(&self, tape: &mut Tape<'m>, embedded: Var, classes: Var) -> Var {
         if !self.model.kind.has_context() {
             return embedded;
@@ -117,7 +122,8 @@ impl<'m> Network<'m> {
         let [input, state, bias] = ["reader.input", "reader.state", "reader.bias"].map(|name| self.get(name));
         let product = tape.product_transposed(embedded, input);
         let seen = tape.row_added(product, bias);
-        let (mut h, mut c) = (embedded, None);
+        let mut h = embedded;
+        let mut c = None;
         for _ in 0..self.model.sizes.readings {
             let likeness = tape.product_transposed(h, classes);
             let shares = tape.softmax(likeness);
@@ -136,13 +142,14 @@ impl<'m> Network<'m> {
     pub(super) fn scores(&self, tape: &mut Tape<'m>, queries: Var, classes: Var) -> Var {
         let embedded = self.embed(tape, queries);
         let h = self.read(tape, embedded, classes);
-        let (h, g) = (tape.unit(h), tape.unit(classes));
+        let h = tape.unit(h);
+        let g = tape.unit(classes);
         let cosines = tape.product_transposed(h, g);
         tape.scaled(cosines, self.get("scale"))
     }
 }
 
-/// Whether the parameters on a tape are to be learned.
+/// Whether the parameters on a tape are trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Learning {
     Yes,

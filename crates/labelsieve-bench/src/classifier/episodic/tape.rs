@@ -1,6 +1,6 @@
-//! Reverse-mode differentiation of small matrices: what the networks that learn from episodes are written in.
+//! Reverse-mode differentiation of small matrices, for the networks that learn from episodes.
 //!
-//! A forward pass writes every intermediate matrix down, with the operation that made it; the gradients follow from the end.
+//! A forward pass records every intermediate matrix with the operation that made it; gradients are propagated backwards from the loss.
 
 use std::borrow::Cow;
 
@@ -24,13 +24,13 @@ struct Node<'a> {
     rows: usize,
     columns: usize,
     values: Cow<'a, [f32]>,
-    made_by: Made,
-    /// Whether a gradient with respect to it is of use.
+    made_by: Operation,
+    /// Whether its gradient is needed.
     learns: bool,
 }
 
-/// How a matrix was made of others.
-enum Made {
+/// The operation that made a matrix.
+enum Operation {
     Given,
     /// a · bᵀ
     ProductTransposed(Var, Var),
@@ -66,18 +66,18 @@ impl<'a> Tape<'a> {
         self.given(values.into(), columns, false)
     }
 
-    /// A matrix whose gradient is wanted.
+    /// A matrix whose gradient is needed.
     pub(super) fn parameter(&mut self, values: &'a [f32], columns: usize) -> Var {
         self.given(Cow::Borrowed(values), columns, true)
     }
 
     fn given(&mut self, values: Cow<'a, [f32]>, columns: usize, learns: bool) -> Var {
         let rows = values.len() / columns.max(1);
-        self.nodes.push(Node { rows, columns, values, made_by: Made::Given, learns });
+        self.nodes.push(Node { rows, columns, values, made_by: Operation::Given, learns });
         Var(self.nodes.len() - 1)
     }
 
-    fn push(&mut self, columns: usize, values: Vec<f32>, made_by: Made, of: &[Var]) -> Var {
+    fn push(&mut self, columns: usize, values: Vec<f32>, made_by: Operation, of: &[Var]) -> Var {
         let learns = of.iter().any(|var| self.nodes[var.0].learns);
         let rows = values.len() / columns.max(1);
         self.nodes.push(Node { rows, columns, values: Cow::Owned(values), made_by, learns });
@@ -89,33 +89,41 @@ impl<'a> Tape<'a> {
         &self.nodes[var.0].values
     }
 
+    fn matrix(&self, var: Var, layout: Layout) -> Matrix<'_> {
+        Matrix { values: self.values(var), layout }
+    }
+
     /// Rows and columns.
     pub(super) fn shape(&self, var: Var) -> (usize, usize) {
         (self.nodes[var.0].rows, self.nodes[var.0].columns)
     }
 
-    /// a · bᵀ. A single row, as an LSTM has at each step, goes by dot products, here and on the way back: a product of blocks would copy
-    /// all of `b` first.
+    /// a · bᵀ. A single row, as in each step of an LSTM, is computed by dot products, forwards and backwards, since a blocked product
+    /// would first copy all of `b`.
     pub(super) fn product_transposed(&mut self, a: Var, b: Var) -> Var {
-        let ((n, d), (m, _)) = (self.shape(a), self.shape(b));
+        let (n, d) = self.shape(a);
+        let m = self.shape(b).0;
         let mut out = vec![0f32; n * m];
         if n == 1 {
             let rows = self.values(b).chunks_exact(d);
             out.iter_mut().zip(rows).for_each(|(out, row)| *out = dot(self.values(a), row));
         } else {
-            let (left, right) = (Layout::by_rows(n, d), Layout::by_rows(m, d).transposed());
-            replace((self.values(a), left), (self.values(b), right), (&mut out, Layout::by_rows(n, m)));
+            let left = Layout::by_rows(n, d);
+            let right = Layout::by_rows(m, d).transposed();
+            replace(self.matrix(a, left), self.matrix(b, right), &mut out, Layout::by_rows(n, m));
         }
-        self.push(m, out, Made::ProductTransposed(a, b), &[a, b])
+        self.push(m, out, Operation::ProductTransposed(a, b), &[a, b])
     }
 
     /// a · b
     pub(super) fn product(&mut self, a: Var, b: Var) -> Var {
-        let ((n, k), (_, m)) = (self.shape(a), self.shape(b));
+        let (n, k) = self.shape(a);
+        let m = self.shape(b).1;
         let mut out = vec![0f32; n * m];
-        let (left, right) = (Layout::by_rows(n, k), Layout::by_rows(k, m));
-        replace((self.values(a), left), (self.values(b), right), (&mut out, Layout::by_rows(n, m)));
-        self.push(m, out, Made::Product(a, b), &[a, b])
+        let left = Layout::by_rows(n, k);
+        let right = Layout::by_rows(k, m);
+        replace(self.matrix(a, left), self.matrix(b, right), &mut out, Layout::by_rows(n, m));
+        self.push(m, out, Operation::Product(a, b), &[a, b])
     }
 
     /// A constant matrix times `a`, e.g. means over groups of its rows.
@@ -123,16 +131,16 @@ impl<'a> Tape<'a> {
         let (n, d) = self.shape(a);
         let rows = constant.len() / n;
         let mut out = vec![0f32; rows * d];
-        let left = (&constant[..], Layout::by_rows(rows, n));
-        replace(left, (self.values(a), Layout::by_rows(n, d)), (&mut out, Layout::by_rows(rows, d)));
-        self.push(d, out, Made::Mixed(a, constant), &[a])
+        let left = Matrix { values: &constant, layout: Layout::by_rows(rows, n) };
+        replace(left, self.matrix(a, Layout::by_rows(n, d)), &mut out, Layout::by_rows(rows, d));
+        self.push(d, out, Operation::Mixed(a, constant), &[a])
     }
 
     /// a + b
     pub(super) fn sum(&mut self, a: Var, b: Var) -> Var {
         let mut out = self.values(a).to_vec();
         add(&mut out, self.values(b));
-        self.push(self.shape(a).1, out, Made::Sum(a, b), &[a, b])
+        self.push(self.shape(a).1, out, Operation::Sum(a, b), &[a, b])
     }
 
     /// A row added to every row of `a`.
@@ -140,30 +148,30 @@ impl<'a> Tape<'a> {
         let columns = self.shape(a).1;
         let mut out = self.values(a).to_vec();
         out.chunks_exact_mut(columns).for_each(|values| add(values, self.values(row)));
-        self.push(columns, out, Made::RowAdded(a, row), &[a, row])
+        self.push(columns, out, Operation::RowAdded(a, row), &[a, row])
     }
 
     /// a ⊙ b
     pub(super) fn times(&mut self, a: Var, b: Var) -> Var {
         let out = self.values(a).iter().zip(self.values(b)).map(|(a, b)| a * b).collect();
-        self.push(self.shape(a).1, out, Made::Times(a, b), &[a, b])
+        self.push(self.shape(a).1, out, Operation::Times(a, b), &[a, b])
     }
 
-    fn each(&mut self, a: Var, change: impl Fn(f32) -> f32, made_by: Made) -> Var {
+    fn each(&mut self, a: Var, change: impl Fn(f32) -> f32, made_by: Operation) -> Var {
         let out = self.values(a).iter().map(|&value| change(value)).collect();
         self.push(self.shape(a).1, out, made_by, &[a])
     }
 
     pub(super) fn relu(&mut self, a: Var) -> Var {
-        self.each(a, |value| value.max(0.0), Made::Relu(a))
+        self.each(a, |value| value.max(0.0), Operation::Relu(a))
     }
 
     pub(super) fn sigmoid(&mut self, a: Var) -> Var {
-        self.each(a, |value| 1.0 / (1.0 + (-value).exp()), Made::Sigmoid(a))
+        self.each(a, |value| 1.0 / (1.0 + (-value).exp()), Operation::Sigmoid(a))
     }
 
     pub(super) fn tanh(&mut self, a: Var) -> Var {
-        self.each(a, f32::tanh, Made::Tanh(a))
+        self.each(a, f32::tanh, Operation::Tanh(a))
     }
 
     /// `count` columns from `start` on.
@@ -171,22 +179,23 @@ impl<'a> Tape<'a> {
         let columns = self.shape(a).1;
         let rows = self.values(a).chunks_exact(columns);
         let out = rows.flat_map(|row| &row[start..start + count]).copied().collect();
-        self.push(count, out, Made::Columns(a, start), &[a])
+        self.push(count, out, Operation::Columns(a, start), &[a])
     }
 
     /// \[a, b\]
     pub(super) fn beside(&mut self, a: Var, b: Var) -> Var {
-        let (left, right) = (self.shape(a).1, self.shape(b).1);
+        let left = self.shape(a).1;
+        let right = self.shape(b).1;
         let rows = self.values(a).chunks_exact(left).zip(self.values(b).chunks_exact(right));
         let out = rows.flat_map(|(a, b)| a.iter().chain(b)).copied().collect();
-        self.push(left + right, out, Made::Beside(a, b), &[a, b])
+        self.push(left + right, out, Operation::Beside(a, b), &[a, b])
     }
 
     /// One row.
     pub(super) fn row(&mut self, a: Var, row: usize) -> Var {
         let columns = self.shape(a).1;
         let out = self.values(a)[row * columns..(row + 1) * columns].to_vec();
-        self.push(columns, out, Made::Row(a, row), &[a])
+        self.push(columns, out, Operation::Row(a, row), &[a])
     }
 
     /// Matrices below each other.
@@ -194,14 +203,14 @@ impl<'a> Tape<'a> {
         let columns = parts.first().map_or(1, |&part| self.shape(part).1);
         let out = parts.iter().flat_map(|&part| self.values(part)).copied().collect();
         let of = parts.clone();
-        self.push(columns, out, Made::Stacked(parts), &of)
+        self.push(columns, out, Operation::Stacked(parts), &of)
     }
 
     /// Rows scaled to unit length; a row of zeros stays zero.
     pub(super) fn unit(&mut self, a: Var) -> Var {
         let columns = self.shape(a).1;
         let (out, lengths) = unit_rows(self.values(a), columns, length);
-        self.push(columns, out, Made::Unit(a, lengths), &[a])
+        self.push(columns, out, Operation::Unit(a, lengths), &[a])
     }
 
     /// The softmax of each row.
@@ -209,14 +218,14 @@ impl<'a> Tape<'a> {
         let columns = self.shape(a).1;
         let mut out = self.values(a).to_vec();
         out.chunks_exact_mut(columns).for_each(softmax);
-        self.push(columns, out, Made::Softmax(a), &[a])
+        self.push(columns, out, Operation::Softmax(a), &[a])
     }
 
     /// `a` times the number `scale`.
     pub(super) fn scaled(&mut self, a: Var, scale: Var) -> Var {
         let factor = self.values(scale)[0];
         let out = self.values(a).iter().map(|value| factor * value).collect();
-        self.push(self.shape(a).1, out, Made::Scaled(a, scale), &[a, scale])
+        self.push(self.shape(a).1, out, Operation::Scaled(a, scale), &[a, scale])
     }
 
     /// The mean of −ln softmax at the class of each row.
@@ -228,19 +237,21 @@ impl<'a> Tape<'a> {
             loss -= f64::from(log_softmax(row, class)) / classes.len() as f64;
             softmax(row);
         }
-        self.push(1, vec![loss as f32], Made::CrossEntropy(logits, classes, shares), &[logits])
+        self.push(1, vec![loss as f32], Operation::CrossEntropy(logits, classes, shares), &[logits])
     }
 
-    /// The gradients of the number `loss` with respect to every parameter, by the order in which these were put on the tape.
+    /// The gradients of the number `loss` with respect to every parameter, in the order in which they were put on the tape.
     pub(super) fn gradients(&self, loss: Var) -> Vec<Vec<f32>> {
         let mut gradients = Gradients { tape: self, by: vec![None; self.nodes.len()] };
         gradients.by[loss.0] = Some(vec![1.0]);
         let mut parameters = Vec::new();
         for node in (0..self.nodes.len()).rev() {
             let by = gradients.by[node].take();
-            match (&self.nodes[node].made_by, self.nodes[node].learns) {
-                (_, false) => (),
-                (Made::Given, true) => {
+            if !self.nodes[node].learns {
+                continue;
+            }
+            match &self.nodes[node].made_by {
+                Operation::Given => {
                     parameters.push(by.unwrap_or_else(|| vec![0.0; self.nodes[node].values.len()]));
                 }
                 _ => by.iter().for_each(|by| gradients.pass_on(node, by)),
@@ -251,14 +262,14 @@ impl<'a> Tape<'a> {
     }
 }
 
-/// Gradients on their way back.
+/// Gradients during backpropagation.
 struct Gradients<'t, 'a> {
     tape: &'t Tape<'a>,
     by: Vec<Option<Vec<f32>>>,
 }
 
 impl Gradients<'_, '_> {
-    /// The gradient with respect to `var`, to be added to, if anybody wants it.
+    /// The gradient with respect to `var`, to be added to; `None` if it is not needed.
     fn of(&mut self, var: Var) -> Option<&mut Vec<f32>> {
         let node = &self.tape.nodes[var.0];
         node.learns.then(|| self.by[var.0].get_or_insert_with(|| vec![0.0; node.values.len()]))
@@ -271,24 +282,27 @@ impl Gradients<'_, '_> {
     }
 
     /// Adds left · right to the gradient of `var`, of this shape.
-    fn add_product(&mut self, var: Var, left: (&[f32], Layout), right: (&[f32], Layout), shape: Layout) {
+    fn add_product(&mut self, var: Var, left: Matrix, right: Matrix, shape: Layout) {
         if let Some(gradient) = self.of(var) {
+            let left = (left.values, left.layout);
+            let right = (right.values, right.layout);
             multiply(Level::current(), left, right, Sum::Add, (gradient, shape));
         }
     }
 
-    /// Hands the gradient `by` of a node on to what the node was made of.
+    /// Propagates the gradient `by` of a node to the matrices that the node was made of.
     fn pass_on(&mut self, node: usize, by: &[f32]) {
         let tape = self.tape;
-        let (values, columns) = (&tape.nodes[node].values, tape.nodes[node].columns);
+        let values = &tape.nodes[node].values;
+        let columns = tape.nodes[node].columns;
         let shape = |var: Var| {
             let (rows, columns) = tape.shape(var);
             Layout::by_rows(rows, columns)
         };
-        let own = Layout::by_rows(tape.nodes[node].rows, columns);
+        let own = Matrix { values: by, layout: Layout::by_rows(tape.nodes[node].rows, columns) };
         match &tape.nodes[node].made_by {
-            Made::Given => (),
-            &Made::ProductTransposed(a, b) if tape.shape(a).0 == 1 => {
+            Operation::Given => (),
+            &Operation::ProductTransposed(a, b) if tape.shape(a).0 == 1 => {
                 let dim = tape.shape(a).1;
                 if let Some(sum) = self.of(a) {
                     let rows = tape.values(b).chunks_exact(dim).zip(by);
@@ -299,43 +313,44 @@ impl Gradients<'_, '_> {
                     rows.for_each(|(sum, &by)| add_scaled(sum, by, tape.values(a)));
                 }
             }
-            &Made::ProductTransposed(a, b) => {
-                self.add_product(a, (by, own), (tape.values(b), shape(b)), shape(a));
-                self.add_product(b, (by, own.transposed()), (tape.values(a), shape(a)), shape(b));
+            &Operation::ProductTransposed(a, b) => {
+                self.add_product(a, own, tape.matrix(b, shape(b)), shape(a));
+                self.add_product(b, own.transposed(), tape.matrix(a, shape(a)), shape(b));
             }
-            &Made::Product(a, b) => {
-                self.add_product(a, (by, own), (tape.values(b), shape(b).transposed()), shape(a));
-                self.add_product(b, (tape.values(a), shape(a).transposed()), (by, own), shape(b));
+            &Operation::Product(a, b) => {
+                self.add_product(a, own, tape.matrix(b, shape(b).transposed()), shape(a));
+                self.add_product(b, tape.matrix(a, shape(a).transposed()), own, shape(b));
             }
-            Made::Mixed(a, constant) => {
+            Operation::Mixed(a, constant) => {
                 let mixing = Layout::by_rows(tape.nodes[node].rows, tape.shape(*a).0);
-                self.add_product(*a, (constant, mixing.transposed()), (by, own), shape(*a));
+                let left = Matrix { values: constant, layout: mixing.transposed() };
+                self.add_product(*a, left, own, shape(*a));
             }
-            &Made::Sum(a, b) => {
+            &Operation::Sum(a, b) => {
                 self.add_each(a, by, |_| 1.0);
                 self.add_each(b, by, |_| 1.0);
             }
-            &Made::RowAdded(a, row) => {
+            &Operation::RowAdded(a, row) => {
                 self.add_each(a, by, |_| 1.0);
                 if let Some(sum) = self.of(row) {
                     by.chunks_exact(columns).for_each(|by| add(sum, by));
                 }
             }
-            &Made::Times(a, b) => {
+            &Operation::Times(a, b) => {
                 self.add_each(a, by, |i| tape.values(b)[i]);
                 self.add_each(b, by, |i| tape.values(a)[i]);
             }
-            &Made::Relu(a) => self.add_each(a, by, |i| f32::from(u8::from(values[i] > 0.0))),
-            &Made::Sigmoid(a) => self.add_each(a, by, |i| values[i] * (1.0 - values[i])),
-            &Made::Tanh(a) => self.add_each(a, by, |i| 1.0 - values[i] * values[i]),
-            &Made::Columns(a, start) => {
+            &Operation::Relu(a) => self.add_each(a, by, |i| f32::from(u8::from(values[i] > 0.0))),
+            &Operation::Sigmoid(a) => self.add_each(a, by, |i| values[i] * (1.0 - values[i])),
+            &Operation::Tanh(a) => self.add_each(a, by, |i| 1.0 - values[i] * values[i]),
+            &Operation::Columns(a, start) => {
                 let width = tape.shape(a).1;
                 if let Some(sum) = self.of(a) {
                     let rows = sum.chunks_exact_mut(width).zip(by.chunks_exact(columns));
                     rows.for_each(|(sum, by)| add(&mut sum[start..start + columns], by));
                 }
             }
-            &Made::Beside(a, b) => {
+            &Operation::Beside(a, b) => {
                 let left = tape.shape(a).1;
                 for (var, range) in [(a, 0..left), (b, left..columns)] {
                     if let Some(sum) = self.of(var) {
@@ -344,12 +359,12 @@ impl Gradients<'_, '_> {
                     }
                 }
             }
-            &Made::Row(a, row) => {
+            &Operation::Row(a, row) => {
                 if let Some(sum) = self.of(a) {
                     add(&mut sum[row * columns..(row + 1) * columns], by);
                 }
             }
-            Made::Stacked(parts) => {
+            Operation::Stacked(parts) => {
                 let mut start = 0;
                 for &part in parts {
                     let end = start + tape.values(part).len();
@@ -357,13 +372,13 @@ impl Gradients<'_, '_> {
                     start = end;
                 }
             }
-            Made::Unit(a, lengths) => {
+            Operation::Unit(a, lengths) => {
                 let mut by = by.to_vec();
                 let rows = by.chunks_exact_mut(columns).zip(values.chunks_exact(columns));
                 rows.zip(lengths).for_each(|((by, unit), &length)| through_normalisation(by, unit, length));
                 self.add_each(*a, &by, |_| 1.0);
             }
-            &Made::Softmax(a) => {
+            &Operation::Softmax(a) => {
                 if let Some(sum) = self.of(a) {
                     let rows = by.chunks_exact(columns).zip(values.chunks_exact(columns));
                     for (sum, (by, shares)) in sum.chunks_exact_mut(columns).zip(rows) {
@@ -373,14 +388,14 @@ impl Gradients<'_, '_> {
                     }
                 }
             }
-            &Made::Scaled(a, scale) => {
+            &Operation::Scaled(a, scale) => {
                 let factor = tape.values(scale)[0];
                 self.add_each(a, by, |_| factor);
                 if let Some(sum) = self.of(scale) {
                     sum[0] += by.iter().zip(tape.values(a)).map(|(by, value)| by * value).sum::<f32>();
                 }
             }
-            Made::CrossEntropy(logits, classes, shares) => {
+            Operation::CrossEntropy(logits, classes, shares) => {
                 let columns = tape.shape(*logits).1;
                 let weight = by[0] / classes.len() as f32;
                 if let Some(sum) = self.of(*logits) {
@@ -393,8 +408,22 @@ impl Gradients<'_, '_> {
     }
 }
 
-fn replace(a: (&[f32], Layout), b: (&[f32], Layout), out: (&mut [f32], Layout)) {
-    multiply(Level::current(), a, b, Sum::Replace, out);
+/// A factor of a product.
+#[derive(Clone, Copy)]
+struct Matrix<'v> {
+    values: &'v [f32],
+    layout: Layout,
+}
+
+impl Matrix<'_> {
+    fn transposed(self) -> Self {
+        Matrix { layout: self.layout.transposed(), ..self }
+    }
+}
+
+/// out = a · b
+fn replace(a: Matrix, b: Matrix, out: &mut [f32], shape: Layout) {
+    multiply(Level::current(), (a.values, a.layout), (b.values, b.layout), Sum::Replace, (out, shape));
 }
 
 #[cfg(test)]
@@ -408,11 +437,14 @@ mod tests {
 
     /// Every operation once, from three parameters (4×3, 5×3 and a number) to a loss.
     fn everything<'a>(tape: &mut Tape<'a>, a: &'a [f32], b: &'a [f32], s: &'a [f32]) -> Var {
-        let (a, b, s) = (tape.parameter(a, 3), tape.parameter(b, 3), tape.parameter(s, 1));
+        let a = tape.parameter(a, 3);
+        let b = tape.parameter(b, 3);
+        let s = tape.parameter(s, 1);
         let constant = tape.constant(numbers(9, 12), 3);
         let row = tape.row(b, 1);
         let shifted = tape.row_added(a, row);
-        let (squashed, opened) = (tape.tanh(shifted), tape.sigmoid(a));
+        let squashed = tape.tanh(shifted);
+        let opened = tape.sigmoid(a);
         let gated = tape.times(squashed, opened);
         let both = tape.sum(gated, constant);
         let kept = tape.relu(both);
@@ -458,10 +490,12 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_learn_gets_no_gradient_and_what_is_not_used_gets_zeros() {
-        let (used, unused) = ([1.0, 2.0], [3.0]);
+    fn constants_have_no_gradient_and_unused_parameters_have_zeros() {
+        let used = [1.0, 2.0];
+        let unused = [3.0];
         let mut tape = Tape::default();
-        let (a, _) = (tape.parameter(&used, 2), tape.parameter(&unused, 1));
+        let a = tape.parameter(&used, 2);
+        tape.parameter(&unused, 1);
         let b = tape.constant(vec![1.0, 0.0, 0.0, 1.0], 2);
         let logits = tape.product_transposed(a, b);
         let loss = tape.cross_entropy(logits, vec![1]);

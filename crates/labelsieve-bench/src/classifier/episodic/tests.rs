@@ -94,7 +94,8 @@ fn the_gradient_is_what_finite_differences_say() {
                     mean_gradient(&moved, &golden.sets, &golden.steps[0]).0
                 };
                 let expected = (loss_at(STEP) - loss_at(-STEP)) / f64::from(2.0 * STEP);
-                let (found, tensor) = (f64::from(gradient[i]), &start.tensors[t].name);
+                let found = f64::from(gradient[i]);
+                let tensor = &start.tensors[t].name;
                 assert!((found - expected).abs() < 2e-3, "{name}, {tensor}, {i}: {found}, {expected}");
             }
         }
@@ -107,7 +108,8 @@ fn scores_by_relevance_agree_with_pytorch() {
     let model = golden.start(EpisodicKind::Prototypical);
     let relevance = numbers(&golden.json["relevance"]);
     let none = Features::empty(golden.sizes.dim);
-    let (first, second) = (golden.sets[0].select(&[0, 1]), &golden.sets[1]);
+    let first = golden.sets[0].select(&[0, 1]);
+    let second = &golden.sets[1];
     let classes = [
         WeightedClass::new(&first, second, &relevance).unwrap(),
         WeightedClass::new(&golden.sets[2], &none, &[]).unwrap(),
@@ -129,7 +131,7 @@ fn generated_task() -> (Vec<Features>, Vec<Features>, Features, Vec<usize>) {
 }
 
 #[test]
-fn what_has_learned_nothing_classifies_by_means_and_copies_its_examples() {
+fn an_untrained_system_classifies_by_means_and_copies_its_examples() {
     let (_, novel, test, _) = generated_task();
     let none = Features::empty(32);
     let classes: Vec<WeightedClass> =
@@ -146,9 +148,9 @@ fn what_has_learned_nothing_classifies_by_means_and_copies_its_examples() {
         assert_close(&model.classifier(&classes, 0).unwrap().scores(&test).values, &expected, 1e-4);
     }
     let model = EpisodicModel::initial(EpisodicKind::Hallucination, EpisodicSizes::usual(32), 1).unwrap();
-    for (imagined, clean) in model.hallucinations(&classes, 7).unwrap().iter().zip(&novel) {
-        assert_eq!(imagined.len(), 5);
-        imagined.rows().for_each(|row| assert_close(row, clean.row(0), 1e-6));
+    for (hallucinated, clean) in model.hallucinations(&classes, 7).unwrap().iter().zip(&novel) {
+        assert_eq!(hallucinated.len(), 5);
+        hallucinated.rows().for_each(|row| assert_close(row, clean.row(0), 1e-6));
     }
 }
 
@@ -175,8 +177,8 @@ fn training_lowers_the_loss_and_repeats_itself_at_any_number_of_threads() {
         let (trained, losses) = train(1);
         assert_eq!((trained.clone(), losses.clone()), train(3), "{name}");
         let start = EpisodicModel::initial(kind, sizes, 1).unwrap();
-        let (before, after) =
-            (mean_gradient(&start, &sets, &fresh).0, mean_gradient(&trained, &sets, &fresh).0);
+        let before = mean_gradient(&start, &sets, &fresh).0;
+        let after = mean_gradient(&trained, &sets, &fresh).0;
         assert!(after < before, "{name}: {after} after, {before} before");
         let learned = trained.classifier(&classes, 3).unwrap();
         assert_eq!(learned, trained.classifier(&classes, 3).unwrap());
@@ -205,9 +207,9 @@ fn tensors_that_do_not_fit_and_systems_without_a_hallucinator_are_refused() {
     let error = sound.logistic(&Logistic::default(), &[class], 0).unwrap_err().to_string();
     assert_eq!(error, "hallucinations: expected a system that makes some, found none");
     let train = |settings: EpisodicTraining| {
-        let told = |_: usize, _: f64| ();
+        let on_step = |_: usize, _: f64| ();
         settings
-            .train(sound.kind, golden.sizes, &golden.sets, 0, &Watch::new(), told)
+            .train(sound.kind, golden.sizes, &golden.sets, 0, &Watch::new(), on_step)
             .unwrap_err()
             .to_string()
     };

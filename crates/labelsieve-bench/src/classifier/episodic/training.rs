@@ -11,9 +11,9 @@ use super::network::{Learning, Network};
 use super::tape::Tape;
 use super::{EpisodicKind, EpisodicModel, EpisodicSizes};
 
-/// How a system learns: SGD with momentum on the mean loss of a few episodes at a time, the learning rate annealed by half a cosine.
+/// The training of a system: SGD with momentum on the mean loss of a few episodes at a time, the learning rate annealed by half a cosine.
 ///
-/// In an episode some base classes pose as new ones with a few examples each, and others of their examples are classified.
+/// In an episode some base classes pose as novel ones with a few examples each, and other examples of theirs are classified.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EpisodicTraining {
@@ -23,7 +23,7 @@ pub struct EpisodicTraining {
     pub episodes: usize,
     /// Classes of an episode.
     pub ways: usize,
-    /// Most examples of a class; each episode draws a number from 1 to this.
+    /// Largest number of examples of a class; each episode draws a number from 1 to this.
     pub most_shots: usize,
     /// Examples classified per class.
     pub queries: usize,
@@ -37,8 +37,8 @@ pub struct EpisodicTraining {
     pub decay: f32,
 }
 
-/// The most of anything that is counted here.
-const MOST: usize = 1_000_000;
+/// Upper limit of all counts.
+const MAX_COUNT: usize = 1_000_000;
 
 impl Default for EpisodicTraining {
     fn default() -> EpisodicTraining {
@@ -71,9 +71,9 @@ pub(super) struct EpisodeClass {
 }
 
 impl EpisodicTraining {
-    /// Refuses settings outside their range.
+    /// Rejects settings outside their range.
     pub fn checked(&self) -> Result<()> {
-        for (name, least, count) in [
+        for (name, min, count) in [
             ("steps", 1, self.steps),
             ("episodes", 1, self.episodes),
             ("ways", 2, self.ways),
@@ -81,7 +81,7 @@ impl EpisodicTraining {
             ("queries", 1, self.queries),
         ] {
             check(
-                (least..=MOST).contains(&count),
+                (min..=MAX_COUNT).contains(&count),
                 name,
                 "at least 1, 2 for ways, and at most 1000000",
                 count,
@@ -94,7 +94,8 @@ impl EpisodicTraining {
         check(self.decay >= 0.0 && self.decay.is_finite(), "decay", "a non-negative number", self.decay)
     }
 
-    /// Learns from the examples of each base class. `told` gets each step's number, from 1, and loss; `watch` ends it early.
+    /// Learns from the examples of each base class. `on_step` receives the number of each step, from 1, and its loss; `watch` can
+    /// stop the training.
     pub fn train(
         &self,
         kind: EpisodicKind,
@@ -102,7 +103,7 @@ impl EpisodicTraining {
         sets: &[Features],
         seed: u64,
         watch: &Watch,
-        mut told: impl FnMut(usize, f64),
+        mut on_step: impl FnMut(usize, f64),
     ) -> Result<EpisodicModel> {
         self.checked()?;
         check(sets.len() >= 2, "base classes", "at least 2", sets.len())?;
@@ -126,12 +127,12 @@ impl EpisodicTraining {
             let half_cosine = 0.5 + 0.5 * (std::f32::consts::PI * progress).cos();
             let rate =
                 self.final_learning_rate + (self.learning_rate - self.final_learning_rate) * half_cosine;
-            told(step + 1, descent.take(sets, &episodes, rate, self));
+            on_step(step + 1, descent.take(sets, &episodes, rate, self));
         }
-        EpisodicModel::new(kind, sizes, descent.model.tensors) // refuses what diverged
+        EpisodicModel::new(kind, sizes, descent.model.tensors) // rejects parameters that diverged
     }
 
-    /// Draws an episode: the examples and queries of a class are different ones, even in a small class.
+    /// Draws an episode. The examples and queries of a class never overlap, even in a small class.
     pub(super) fn episode(&self, sizes: &EpisodicSizes, counts: &[usize], stream: Stream) -> Episode {
         let shots = 1 + stream.branch(1).below(0, self.most_shots);
         let posing = stream.branch(0).choose(counts.len(), self.ways);
@@ -162,7 +163,7 @@ impl Descent {
         Descent { model, velocity }
     }
 
-    /// One step on the mean loss of some episodes, which it returns.
+    /// Takes a step on the mean loss of some episodes, and returns the loss.
     pub(super) fn take(
         &mut self,
         sets: &[Features],
@@ -183,7 +184,7 @@ impl Descent {
     }
 }
 
-/// The mean loss of some episodes and its gradient by each tensor; a thread each, added up in order.
+/// The mean loss of some episodes and its gradient by tensor, computed in parallel and summed in order.
 pub(super) fn mean_gradient(
     model: &EpisodicModel,
     sets: &[Features],
@@ -223,8 +224,8 @@ fn episode_gradient(model: &EpisodicModel, sets: &[Features], episode: &Episode)
         };
         let seeds = tape.constant(episode.classes.iter().flat_map(seed).collect::<Vec<f32>>(), dim);
         let noise = tape.constant(&episode.noise[..], noise);
-        let imagined = network.hallucinate(&mut tape, seeds, noise);
-        support = tape.stacked(vec![examples, imagined]);
+        let hallucinated = network.hallucinate(&mut tape, seeds, noise);
+        support = tape.stacked(vec![examples, hallucinated]);
     }
     let embedded = network.embed(&mut tape, support);
     let mean = tape.mixed(class_means(episode, generated), embedded);

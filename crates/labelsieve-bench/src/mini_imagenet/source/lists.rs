@@ -1,4 +1,4 @@
-//! The lists of Ravi and Larochelle, `filename,label`, and where the photos that they name are.
+//! The lists of Ravi and Larochelle (`filename,label`), and finding the photos that they name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use labelsieve_files::{DataError, Result};
 
 use super::{MiniImage, MiniPhoto};
 
-/// Hands out the photos of a list, found below `images`.
+/// Passes the photos of a list, found below `images`, to `each`.
 pub(super) fn photos(
     list: &Path,
     images: &Path,
@@ -39,12 +39,13 @@ fn read(list: &Path) -> Result<BTreeMap<String, Vec<String>>> {
             DataError::malformed(list, "line 1", "columns `filename` and `label`", format!("`{found}`"))
         })
     };
-    let (filename, label) = (column("filename")?, column("label")?);
+    let filename = column("filename")?;
+    let label = column("label")?;
     let mut classes: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for record in reader.records() {
         let record = record.map_err(unreadable)?;
-        let (name, class) =
-            (record.get(filename).unwrap_or("").trim(), record.get(label).unwrap_or("").trim());
+        let name = record.get(filename).unwrap_or("").trim();
+        let class = record.get(label).unwrap_or("").trim();
         if name.is_empty() || class.is_empty() {
             let place = format!("line {}", record.position().map_or(0, csv::Position::line));
             return Err(DataError::malformed(list, place, "a file name and a label", "an empty one"));
@@ -59,12 +60,12 @@ fn read(list: &Path) -> Result<BTreeMap<String, Vec<String>>> {
 struct ClassFolders(BTreeMap<String, Vec<PathBuf>>);
 
 impl ClassFolders {
-    /// A photo as it is called, directly below `images` or in the folder of its class; else the photo of ImageNet that the name stands
-    /// for. Names are a class and a number: `n0153282900000005.jpg` is the fifth photo of `n01532829`, in the order of the
+    /// The photo of this name, directly below `images` or in the folder of its class; failing that, the photo of ImageNet that the name
+    /// refers to. Names are a class and a number: `n0153282900000005.jpg` is the fifth photo of `n01532829`, in the order of the
     /// numbers in the names of ImageNet's files (`n01532829_1234.JPEG`).
     fn find(&mut self, images: &Path, class: &str, name: &str) -> Option<PathBuf> {
-        let as_called = [images.join(name), images.join(class).join(name)];
-        if let Some(path) = as_called.into_iter().find(|path| path.is_file()) {
+        let by_name = [images.join(name), images.join(class).join(name)];
+        if let Some(path) = by_name.into_iter().find(|path| path.is_file()) {
             return Some(path);
         }
         let digits = name.strip_prefix(class)?.split('.').next()?;
@@ -74,7 +75,7 @@ impl ClassFolders {
     }
 }
 
-/// The files of a folder by the number behind the last underscore of their names; none where there is no such folder.
+/// The files of a folder, sorted by the number after the last underscore of their names; empty if the folder does not exist.
 fn in_order(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let number =

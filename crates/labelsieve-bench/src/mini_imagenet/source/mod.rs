@@ -1,5 +1,5 @@
-//! mini-ImageNet in the layouts that it is handed around in: the lists of its 64, 16 and 20 classes with ImageNet's photos, or pickles of
-//! small ones.
+//! mini-ImageNet in the layouts in which it is distributed: lists of its 64, 16 and 20 classes together with ImageNet's photos, or
+//! pickles of downscaled photos.
 
 mod lists;
 mod pickle;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use labelsieve_files::{DataError, Result};
 
-/// What the classes of a part are for.
+/// A part of mini-ImageNet, and the role of its classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MiniPart {
     /// 64 classes to learn features from.
@@ -25,7 +25,7 @@ impl MiniPart {
     pub const ALL: [(MiniPart, usize); 3] =
         [(MiniPart::Train, 64), (MiniPart::Validation, 16), (MiniPart::Test, 20)];
 
-    /// What files call it.
+    /// Its names in file names.
     fn names(self) -> &'static [&'static str] {
         match self {
             MiniPart::Train => &["train", "train_phase_train"],
@@ -34,7 +34,7 @@ impl MiniPart {
         }
     }
 
-    /// Whether a folder has a list of this part, whose photos are elsewhere.
+    /// Whether a folder has a list of this part, which needs a folder of photos.
     pub fn has_list(self, folder: &Path) -> bool {
         self.names().iter().any(|name| folder.join(format!("{name}.csv")).is_file())
     }
@@ -43,7 +43,7 @@ impl MiniPart {
 /// A photo of a class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MiniPhoto {
-    /// The same in every run.
+    /// The id, the same in every run.
     pub id: String,
     /// Its class, as the files spell it.
     pub class: String,
@@ -51,7 +51,7 @@ pub struct MiniPhoto {
     pub image: MiniImage,
 }
 
-/// A photo as it is found.
+/// An image in the form in which the source stores it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MiniImage {
     /// An encoded image.
@@ -67,7 +67,7 @@ pub enum MiniImage {
     },
 }
 
-/// Where the parts of mini-ImageNet are.
+/// The location of the parts of mini-ImageNet.
 pub struct MiniImageNet {
     folder: PathBuf,
     /// ImageNet's photos, for lists.
@@ -80,7 +80,7 @@ impl MiniImageNet {
         MiniImageNet { folder: folder.to_path_buf(), images: images.map(Path::to_path_buf) }
     }
 
-    /// Hands out all photos of a part, class by class in alphabetical order; returns the file that listed them.
+    /// Passes all photos of a part to `each`, class by class in alphabetical order; returns the file that listed them.
     pub fn photos(&self, part: MiniPart, each: &mut dyn FnMut(MiniPhoto) -> Result<()>) -> Result<PathBuf> {
         for name in part.names() {
             let list = self.folder.join(format!("{name}.csv"));

@@ -1,11 +1,11 @@
-//! Just enough of Python's pickle format to read dictionaries of arrays, lists and texts. Nothing is ever called: what a file asks to be
-//! called is compared with the few names that make arrays, and refused otherwise.
+//! Just enough of Python's pickle format to read dictionaries of arrays, lists and strings. No code of a file is ever executed: calls are
+//! matched against the few functions that construct arrays, and all others are refused.
 
 use std::path::Path;
 
 use labelsieve_files::{DataError, Result};
 
-/// A value in a pickle. Bytes stay where they are in the file.
+/// A value in a pickle. Bytes are borrowed from the file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value<'a> {
     None,
@@ -17,7 +17,7 @@ pub(super) enum Value<'a> {
     Array(Array<'a>),
     /// A type of array elements, e.g. `u1`.
     Dtype(String),
-    /// Something that could be called.
+    /// The name of a function or class.
     Global(String),
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Array<'a> {
 }
 
 impl Value<'_> {
-    /// A text, however it was written: texts of Python 2 are bytes.
+    /// A string; those of Python 2 are bytes.
     pub(super) fn text(&self) -> Option<String> {
         match self {
             Value::Text(text) => Some(text.clone()),
@@ -39,7 +39,7 @@ impl Value<'_> {
         }
     }
 
-    /// Whole numbers, from a list or an array.
+    /// Integers, from a list or an array.
     pub(super) fn ints(&self) -> Option<Vec<i64>> {
         match self {
             Value::List(items) => {
@@ -102,7 +102,7 @@ impl<'a> Machine<'a> {
         Ok(line)
     }
 
-    /// A length of so many bytes, least first.
+    /// A little-endian length of `n` bytes.
     fn length(&mut self, n: usize) -> Result<usize> {
         let mut number = [0u8; 8];
         number[..n].copy_from_slice(self.take(n)?);
@@ -113,7 +113,7 @@ impl<'a> Machine<'a> {
         self.stack.pop().ok_or_else(|| self.wrong("a value on the stack", "none"))
     }
 
-    /// Everything since the last mark.
+    /// The values above the last mark.
     fn since_mark(&mut self) -> Result<Vec<Value<'a>>> {
         match self.marks.pop().filter(|&mark| mark <= self.stack.len()) {
             Some(mark) => Ok(self.stack.split_off(mark)),
@@ -137,12 +137,12 @@ impl<'a> Machine<'a> {
 
     fn get(&mut self, place: usize) -> Result<()> {
         let found = self.memo.iter().rev().find(|(at, _)| *at == place).map(|(_, value)| value.clone());
-        let value = found.ok_or_else(|| self.wrong("something remembered", place.to_string()))?;
+        let value = found.ok_or_else(|| self.wrong("a memoized value", place.to_string()))?;
         self.stack.push(value);
         Ok(())
     }
 
-    /// One operation; the value of the whole at the last one.
+    /// Executes one operation; the last one returns the value of the pickle.
     fn step(&mut self) -> Result<Option<Value<'a>>> {
         let operation = self.take(1)?[0];
         match operation {
@@ -191,7 +191,8 @@ impl<'a> Machine<'a> {
                 self.set_items(items)?;
             }
             b'c' => {
-                let (module, name) = (self.line()?, self.line()?);
+                let module = self.line()?;
+                let name = self.line()?;
                 self.stack.push(Value::Global(format!("{module}.{name}")));
             }
             0x93 => {
@@ -219,7 +220,7 @@ impl<'a> Machine<'a> {
         Ok(None)
     }
 
-    /// Bytes, behind their length in so many bytes.
+    /// Bytes, preceded by their length in `n` bytes.
     fn bytes(&mut self, n: usize) -> Result<()> {
         let length = self.length(n)?;
         let bytes = self.take(length)?;
@@ -252,7 +253,7 @@ impl<'a> Machine<'a> {
             _ => {
                 let line = self.line()?;
                 let digits = line.trim_end_matches('L');
-                digits.parse().map_err(|_| self.wrong("a whole number", format!("`{line}`")))?
+                digits.parse().map_err(|_| self.wrong("an integer", format!("`{line}`")))?
             }
         })
     }
@@ -268,10 +269,11 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// The few calls that make arrays.
+    /// Evaluates the few calls that construct arrays, and refuses all others.
     fn call(&mut self) -> Result<()> {
         let mut both = self.last(2)?;
-        let (arguments, function) = (both.pop(), both.pop());
+        let arguments = both.pop();
+        let function = both.pop();
         let (Some(Value::List(mut arguments)), Some(Value::Global(name))) = (arguments, function) else {
             return Err(self.wrong("a function and its arguments", "something else"));
         };
@@ -289,9 +291,9 @@ impl<'a> Machine<'a> {
                     (Some(Value::Dtype(dtype)), Some(Value::Bytes(data))) => {
                         let number = Value::Array(Array { dtype, shape: vec![1], data }).ints();
                         let number = number.and_then(|numbers| numbers.first().copied());
-                        Value::Int(number.ok_or_else(|| self.wrong("a whole number", "another one"))?)
+                        Value::Int(number.ok_or_else(|| self.wrong("an integer", "another one"))?)
                     }
-                    _ => return Err(self.wrong("a number of numpy's", "something else")),
+                    _ => return Err(self.wrong("a numpy scalar", "something else")),
                 }
             }
             "collections.OrderedDict" => Value::Dict(Vec::new()),
@@ -305,7 +307,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// The state of an array or of its type.
+    /// Sets the state of an array or of its element type.
     fn build(&mut self) -> Result<()> {
         let state = self.pop()?;
         let Value::List(state) = state else {
@@ -313,7 +315,7 @@ impl<'a> Machine<'a> {
         };
         let built = match (self.pop()?, &state[..]) {
             (Value::Dtype(name), [_, order, ..]) => match order.text().as_deref() {
-                Some(">") => return Err(self.wrong("numbers with their least byte first", "`>`")),
+                Some(">") => return Err(self.wrong("little-endian numbers", "`>`")),
                 _ => Value::Dtype(name),
             },
             (
@@ -375,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_called() {
+    fn calls_of_other_functions_are_refused() {
         let bytes = b"\x80\x02cos\nsystem\nU\x02ls\x85R.";
         let error = parse(Path::new("p.pkl"), bytes).unwrap_err().to_string();
         assert!(error.contains("p.pkl") && error.contains("found a call of `os.system`"), "{error}");

@@ -8,7 +8,7 @@ use labelsieve_files::{DataError, Result};
 use super::pickle::{Array, Value, parse};
 use super::{MiniImage, MiniPhoto};
 
-/// Hands out the photos of a pickle.
+/// Passes the photos of a pickle to `each`.
 pub(super) fn photos(path: &Path, each: &mut dyn FnMut(MiniPhoto) -> Result<()>) -> Result<()> {
     let bytes = std::fs::read(path).map_err(DataError::io("read", path))?;
     let Value::Dict(pairs) = parse(path, &bytes)? else {
@@ -56,9 +56,8 @@ fn by_class(path: &Path, classes: &Value) -> Result<BTreeMap<String, Vec<i64>>> 
 
 /// `labels`: the class of each row, by number; `catname2label` has the names.
 fn by_label(path: &Path, labels: &Value, names: Option<&Value>) -> Result<BTreeMap<String, Vec<i64>>> {
-    let labels = labels
-        .ints()
-        .ok_or_else(|| DataError::malformed(path, "`labels`", "whole numbers", "something else"))?;
+    let labels =
+        labels.ints().ok_or_else(|| DataError::malformed(path, "`labels`", "integers", "something else"))?;
     let mut name_of: BTreeMap<i64, String> = BTreeMap::new();
     if let Some(Value::Dict(pairs)) = names {
         name_of.extend(pairs.iter().filter_map(|(name, label)| match label {
@@ -75,7 +74,9 @@ fn by_label(path: &Path, labels: &Value, names: Option<&Value>) -> Result<BTreeM
 }
 
 fn pixels(path: &Path, images: &Array, class: &str, row: i64) -> Result<MiniImage> {
-    let (n, height, width) = (images.shape[0], images.shape[1], images.shape[2]);
+    let n = images.shape[0];
+    let height = images.shape[1];
+    let width = images.shape[2];
     let Some(place) = usize::try_from(row).ok().filter(|&row| row < n) else {
         let expected = format!("rows below {n}");
         return Err(DataError::malformed(path, format!("class `{class}`"), expected, row.to_string()));

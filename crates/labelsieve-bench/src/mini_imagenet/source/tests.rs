@@ -19,7 +19,8 @@ fn write(path: PathBuf, bytes: &[u8]) {
 #[test]
 fn lists_name_photos_as_they_are_or_by_their_place_in_imagenets_folders() {
     let folder = tempfile::tempdir().unwrap();
-    let (lists, images) = (folder.path().join("lists"), folder.path().join("images"));
+    let lists = folder.path().join("lists");
+    let images = folder.path().join("images");
     write(
         lists.join("train.csv"),
         b"filename,label\nn0200000000000002.jpg,n02000000\nn0100000000000001.jpg,n01000000\n\
@@ -47,7 +48,8 @@ fn lists_name_photos_as_they_are_or_by_their_place_in_imagenets_folders() {
 #[test]
 fn what_is_missing_or_wrong_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let (lists, images) = (folder.path().join("lists"), folder.path().join("images"));
+    let lists = folder.path().join("lists");
+    let images = folder.path().join("images");
     let refused = |part| all(&lists, Some(&images), part).unwrap_err().to_string();
     std::fs::create_dir(&lists).unwrap();
     assert!(refused(MiniPart::Test).contains("`test.csv`, `mini-imagenet-cache-test.pkl` or"));

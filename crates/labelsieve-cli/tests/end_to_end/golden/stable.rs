@@ -23,7 +23,7 @@ const VOLATILE: [&str; 24] = [
     "url",
     "useful_bins",
     "version",
-    // The stages of `bench class`:
+    // The stages of `labelsieve-bench class`:
     "graph",
     "search",
     "train",

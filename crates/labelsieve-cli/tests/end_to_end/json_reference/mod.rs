@@ -79,11 +79,11 @@ const COMMANDS: &[Command] = &[
     Command { name: "train", answers: &[answer("labelsieve-jobs", "TrainSummary", &["train"])] },
     Command { name: "finetune", answers: &[answer("labelsieve-networks", "FineTuneSummary", &["finetune"])] },
     Command {
-        name: "train-attention",
+        name: "labelsieve-bench train-attention",
         answers: &[answer("labelsieve-bench", "TrainedAttention", &["train-attention"])],
     },
     Command {
-        name: "train-episodes",
+        name: "labelsieve-bench train-episodes",
         answers: &[answer("labelsieve-bench", "TrainedEpisodes", &["train-episodes"])],
     },
     Command { name: "predict", answers: &[answer("labelsieve-jobs", "PredictSummary", &["predict"])] },

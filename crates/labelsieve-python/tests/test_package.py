@@ -35,7 +35,8 @@ def test_every_public_function_has_an_example_or_reads_a_file():
         if callable(getattr(labelsieve, name)) and ">>>" not in (getattr(labelsieve, name).__doc__ or "")
     ]
     assert without == ["CleanlabInputs", "DemoData", "Examples", "Method", "Run", "SavedClassifier", "embed_files",
-                       "embed_text_files", "finetune_files", "get_num_threads", "read_candidates", "read_features", "read_run", "read_truth", "write_relevance"]
+                       "embed_text_files", "finetune_files", "get_num_threads", "pretrain_files", "read_candidates", "read_features", "read_run",
+                       "read_truth", "run_files", "write_relevance"]
 
 
 def test_types_hold_and_stubs_fit_the_compiled_module(tmp_path):

@@ -1058,6 +1058,15 @@ def import_decisions(
     -------
     dict
         What ``labelsieve decisions import --json`` prints: decisions that are new, known, and of each kind.
+
+    Examples
+    --------
+    >>> import labelsieve, os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> table, decisions = os.path.join(folder, "table.csv"), os.path.join(folder, "decisions.csv")
+    >>> _ = open(table, "w").write("id,class,decision\\na,owl,yes\\nb,owl,reject\\n")
+    >>> labelsieve.import_decisions(table, decisions, accept="yes")["n_accept"]
+    1
     """
     options = {
         "files": [_input("files", path) for path in _paths(files)],

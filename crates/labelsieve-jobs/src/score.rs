@@ -273,7 +273,7 @@ impl Score {
     /// The settings that decide the result, as the file records them.
     fn settings(&self, pools: &Pools, device: &str, class_texts: Option<&TextCounts>) -> Value {
         let mut settings = json!({
-            "command": "clean", "method": self.method, "seed": self.seed, "device": device,
+            "command": "score", "method": self.method, "seed": self.seed, "device": device,
         });
         if let (Some(path), Some(base)) = (&self.files.base, &pools.base) {
             // Without its folder: parts are made on many machines.

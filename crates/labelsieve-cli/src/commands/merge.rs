@@ -39,7 +39,7 @@ fn tell(merged: &MergeSummary, output: &Path, printer: &Printer) {
         if output == Path::new("-") { String::new() } else { format!("; written to `{}`", output.display()) };
     let parts = counted(merged.n_parts, "part");
     let rows = match merged.command {
-        PartOf::Clean => "row",
+        PartOf::Score => "row",
         PartOf::Match => "candidate",
         PartOf::DownloadList => "photo",
     };

@@ -54,7 +54,7 @@ impl Missing<'_> {
     fn looks_like(&self) -> Option<String> {
         let has = |names: &[&str]| names.iter().all(|name| self.present.iter().any(|column| column == name));
         let (what, source) = match () {
-            () if has(&["relevance", "is_clean"]) => ("relevance", "clean"),
+            () if has(&["relevance", "is_clean"]) => ("relevance", "score"),
             () if has(&["matched_name", "field"]) => ("candidates", "match"),
             () if has(&["rank", "score"]) => ("predictions", "predict"),
             () if has(&["embedding"]) => ("features", "embed"),

@@ -170,7 +170,11 @@ fn weights_that_do_not_fit_are_refused_by_their_tensor() {
         refuses(published.path(), EMBED, &["`net/model.safetensors`", place, found, "hint: ", "damaged"]);
     }
     save_bf16(&published.tensors, &published.net("model.safetensors")); // without a header of ours
-    let pass = ["`net/model.safetensors` does not contain a supported network", "hint: ", "`--model net`"];
+    let pass = [
+        "`net/model.safetensors` does not contain a supported network",
+        "hint: ",
+        "`labelsieve embed --model net`",
+    ];
     refuses(published.path(), &EMBED.replace("--model net", "--model net/model.safetensors"), &pass);
 }
 
@@ -190,7 +194,7 @@ fn files_that_are_cut_short_or_missing_are_named() {
     write_shards(&published);
     let shard = std::fs::read(published.net("model-2.safetensors")).expect("a shard");
     write(published.path(), "net/model-2.safetensors", &shard[..shard.len() - 9]);
-    refuses(published.path(), EMBED, &["`net/model-2.safetensors`", "cut short", "hint: "]);
+    refuses(published.path(), EMBED, &["`net/model-2.safetensors`", "file is truncated", "hint: "]);
     std::fs::remove_file(published.net("model-2.safetensors")).expect("removed");
     let absent = ["`net/model-2.safetensors`", "but `net/model.safetensors.index.json` lists it", "hint: "];
     refuses(published.path(), EMBED, &absent);

@@ -506,7 +506,7 @@ fn embed_refuses_two_images_of_one_id() {
     let folder = folder.path();
     embed::write(folder, "more/cat/000.png", &embed::png(7));
     let line = "embed --model M.safetensors --device cpu --images photos more -o F.parquet";
-    refuses(folder, line, &["two images have the same id `cat/000.png`", "hint: ", "below one folder"]);
+    refuses(folder, line, &["two images have the same id `cat/000.png`", "hint: ", "in one folder"]);
 }
 
 // Memory.

@@ -104,7 +104,7 @@ fn options_that_do_nothing_are_refused_by_name() {
             "--clean C.npz",
             [
                 "unexpected argument '--clean'",
-                "hint: `labelsieve run`, `labelsieve score` and 3 other commands take --clean",
+                "hint: `labelsieve run`, `labelsieve review` and 3 other commands take --clean",
             ],
         ),
         (finetune, "--scale 10", ["unexpected argument '--scale'", "hint: `labelsieve train` takes --scale"]),

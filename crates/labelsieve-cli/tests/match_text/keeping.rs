@@ -81,7 +81,7 @@ fn a_column_that_no_file_has_and_names_that_collide_are_refused() {
     assert!(error.contains("expected `urls`, found id, title, url, year"), "{error}");
     assert!(error.contains("did you mean `--keep url`?"), "{error}");
     let error = folder.error("--text a.csv --keep url,field");
-    assert!(error.contains("--keep `field`: candidates have a column of that name"), "{error}");
+    assert!(error.contains("--keep `field`: candidate files already have this column"), "{error}");
     let error = folder.error("--text a.csv --keep url,url");
     assert!(error.contains("--keep `url` is given twice"), "{error}");
 }

@@ -18,7 +18,7 @@ pub const PART_KEY: &str = "labelsieve.part";
 #[serde(rename_all = "kebab-case")]
 pub enum PartOf {
     /// The relevance of candidates.
-    Clean,
+    Score,
     /// The candidates of classes.
     Match,
     /// The photos to download.

@@ -78,7 +78,7 @@ impl Merge {
             n_repeated: None,
         };
         match set.command() {
-            PartOf::Clean => {
+            PartOf::Score => {
                 Ok(MergeSummary { relevance: Some(relevance::merge(&set, target, monitor)?), ..merged })
             }
             PartOf::Match => {

@@ -128,7 +128,7 @@ fn missing_parts(missing: &[usize], of: usize, part_of: PartOf) -> Error {
     let first = missing[0];
     let shard = option("shard").set_to(format!("{first}/{of}"));
     let hint = match part_of {
-        PartOf::Clean => {
+        PartOf::Score => {
             let bin = command("score").with(option("bin").set_to(first));
             words!["make them with ", bin, " and so on (or ", shard, ")"]
         }
@@ -144,7 +144,7 @@ fn missing_parts(missing: &[usize], of: usize, part_of: PartOf) -> Error {
 /// The contents of such parts.
 fn name(command: PartOf) -> &'static str {
     match command {
-        PartOf::Clean => "relevance",
+        PartOf::Score => "relevance",
         PartOf::Match => "candidates",
         PartOf::DownloadList => "a download list",
     }

@@ -30,7 +30,7 @@ fn classes() -> Vec<(String, Vec<RelevanceRow>)> {
     n_candidates.iter().enumerate().map(class).collect()
 }
 
-const SETTINGS: &str = r#"{"command":"clean","device":"cpu"}"#;
+const SETTINGS: &str = r#"{"command":"score","device":"cpu"}"#;
 
 fn write(path: &Path, classes: &[&(String, Vec<RelevanceRow>)], part: Option<&Part>, settings: &str) {
     let mut metadata = vec![("labelsieve".to_owned(), settings.to_owned())];
@@ -63,7 +63,7 @@ fn write_part(path: &Path, run: &str, shard: Shard, positions: &[usize]) {
     let details = positions.iter().map(detail).collect();
     let detail = CleanDetail { n_classes: classes.len(), classes: details, decisions: None };
     let part = Part {
-        command: PartOf::Clean,
+        command: PartOf::Score,
         run: run.to_owned(),
         index: shard.index,
         of: shard.of,
@@ -182,10 +182,10 @@ fn parts_of_two_kinds_of_devices_do_not_mix() {
         };
         let detail =
             CleanDetail { n_classes: 2, classes: positions.iter().map(class).collect(), decisions: None };
-        Part { command: PartOf::Clean, run: "run".to_owned(), index, of: 2, detail: json!(detail) }
+        Part { command: PartOf::Score, run: "run".to_owned(), index, of: 2, detail: json!(detail) }
     };
     write(&path("0.parquet"), &[&classes()[0]], Some(&part(0, &[0])), SETTINGS);
-    let on_gpu = r#"{"command":"clean","device":"cuda"}"#;
+    let on_gpu = r#"{"command":"score","device":"cuda"}"#;
     write(&path("1.parquet"), &[&classes()[1]], Some(&part(1, &[1])), on_gpu);
     let error = merge(&[folder.path()], &path("merged.parquet")).unwrap_err().to_string();
     assert!(error.ends_with("0.parquet` on `cpu`"), "{error}");

@@ -121,7 +121,7 @@ impl ShareInputs {
         let run = plan.run.clone();
         let of = plan.bins.len();
         let detail = Value::Null;
-        let part = Part { command: PartOf::Clean, run, index, of, detail };
+        let part = Part { command: PartOf::Score, run, index, of, detail };
         ShareInputs { pools, network: plan.identity.network.clone(), part: Some(part) }
     }
 }

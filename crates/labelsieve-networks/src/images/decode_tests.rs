@@ -90,7 +90,7 @@ fn a_jpeg_cut_anywhere_is_an_error_and_not_half_grey() {
         let bytes = golden(name);
         for cut in [1, 2, 10, 50, bytes.len() / 2, bytes.len() - 3] {
             let error = decoded(&bytes[..bytes.len() - cut]).unwrap_err();
-            assert_eq!(error, DecodeError::Truncated("a JPEG without its end mark".into()), "{name} -{cut}");
+            assert_eq!(error, DecodeError::Truncated("a JPEG without an end marker".into()), "{name} -{cut}");
         }
     }
 }

@@ -80,11 +80,11 @@ const COMMANDS: &[Command] = &[
     Command { name: "finetune", answers: &[answer("labelsieve-networks", "FineTuneSummary", &["finetune"])] },
     Command {
         name: "labelsieve-bench train-attention",
-        answers: &[answer("labelsieve-bench", "TrainedAttention", &["train-attention"])],
+        answers: &[answer("labelsieve-bench", "TrainingSummary", &["train-attention"])],
     },
     Command {
         name: "labelsieve-bench train-episodes",
-        answers: &[answer("labelsieve-bench", "TrainedEpisodes", &["train-episodes"])],
+        answers: &[answer("labelsieve-bench", "TrainingSummary", &["train-episodes"])],
     },
     Command { name: "predict", answers: &[answer("labelsieve-jobs", "PredictSummary", &["predict"])] },
     Command {

@@ -23,6 +23,11 @@ pub struct RowSlice<'a> {
 }
 
 impl<'a> RowSlice<'a> {
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.values.len() / self.dim

@@ -15,6 +15,7 @@ use crate::model::{ClassProblem, Relevance, RelevanceModel};
 ///
 /// Without rejected examples the solution is non-negative but has no upper bound: a noisy example among many clean ones can exceed
 /// 1. Relevance is the solution clipped to [0, 1] without rescaling, so that the weight of noisy examples relative to clean ones is
+///
 /// the paper's. Examples without reciprocal neighbours have relevance 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

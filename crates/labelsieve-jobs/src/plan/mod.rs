@@ -107,7 +107,7 @@ impl Plan {
             monitor.warning(&warning);
         }
         if let Some(decisions) = &decisions {
-            of_pools(&decisions, &pools, monitor)?;
+            of_pools(decisions, &pools, monitor)?;
         }
         let machine = match self.device {
             Device::Cuda(_) => Machine::Gpu,

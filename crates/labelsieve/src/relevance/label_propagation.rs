@@ -13,10 +13,9 @@ use crate::model::{ClassProblem, Relevance, RelevanceModel};
 /// Solves `(I − α D^-½ A D^-½) r = y` with y = 1 for clean and accepted examples, a negative label for rejected ones
 /// ([`label_seeds`]) and 0 for the rest.
 ///
-/// Without rejected examples the solution is non-negative but has no upper bound: a noisy example among many clean ones can exceed
-/// 1. Relevance is the solution clipped to [0, 1] without rescaling, so that the weight of noisy examples relative to clean ones is
-///
-/// the paper's. Examples without reciprocal neighbours have relevance 0.
+/// Without rejected examples the solution is non-negative but has no upper bound: a noisy example among many clean ones can be
+/// above 1. Relevance is the solution clipped to [0, 1] without rescaling, so that the weight of noisy examples relative to clean
+/// ones is the paper's. Examples without reciprocal neighbours have relevance 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LabelPropagation {

@@ -12,7 +12,7 @@ from ray_cluster import InBackground, files_below, kill_one_at, workers_at, writ
 
 import labelsieve
 import labelsieve.ray as on_ray
-from labelsieve.ray._clean_tasks import Share
+from labelsieve.ray._score_tasks import Share
 from labelsieve.ray._storage import Storage
 from labelsieve.ray._tables import Columns
 

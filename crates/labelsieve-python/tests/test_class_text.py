@@ -15,7 +15,7 @@ TOWERS = REPOSITORY / "crates/labelsieve-networks/tests/golden/towers"
 def test_rows_of_classes_are_those_of_the_libraries(tmp_path, model):
     golden = json.loads((TOWERS / "features.json").read_text())
     output = tmp_path / "text.parquet"
-    with pytest.warns(UserWarning, match="longer than the"):
+    with pytest.warns(UserWarning, match="truncated"):
         summary = labelsieve.embed_text_files(TOWERS / model, TOWERS / "classes.toml", output, templates=golden["templates"])
     assert (summary["n_classes"], summary["n_texts"]) == (5, 26) and summary["n_truncated"] > 0
     rows = labelsieve.read_features(output)

@@ -274,7 +274,7 @@ def test_hints_name_arguments_and_functions(folder):
     with pytest.raises(ValueError, match=f"none contains `owl` in caption.*\nhint: {hint}$"):
         labelsieve.match_files("classes.toml", "captions.csv", "c.csv")
     pandas.DataFrame({"id": [], "class": [], "matched_name": []}, dtype=str).to_parquet("c.parquet")
-    with pytest.raises(ValueError, match="`c.parquet` contains no candidates\nhint: `match_files` finds them"):
+    with pytest.raises(ValueError, match="`c.parquet` contains no candidates\nhint: find them with `match_files`"):
         labelsieve.score_files(*POOLS, "r.parquet", candidates="c.parquet")
 
 

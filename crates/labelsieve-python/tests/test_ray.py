@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -273,7 +274,9 @@ LEFT_OUT = {"--help", "--quiet", "--verbose", "--threads", "--json", "--color", 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_commands_have_the_options_of_the_command_line(name, tmp_path):
-    own = subprocess.run([sys.executable, "-m", "labelsieve.ray", name, "--help"], capture_output=True, text=True, check=True).stdout
+    wide = {**os.environ, "COLUMNS": "400"}  # so that no value is cut at its hyphen
+    line = [sys.executable, "-m", "labelsieve.ray", name, "--help"]
+    own = subprocess.run(line, capture_output=True, text=True, check=True, env=wide).stdout
     theirs = options_of(command(name, "--help", cwd=tmp_path).stdout)
     found = options_of(own)
     added = {option.flag for option in (*CLUSTER, *COMMANDS[name].own)}

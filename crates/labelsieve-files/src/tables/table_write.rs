@@ -225,7 +225,7 @@ fn escape_into(cell: &str, lines: &mut Vec<u8>) {
     }
 }
 
-/// Undoes [`escape_into`]. A backslash that starts no escape stays.
+/// Undoes the escapes of cells. A backslash that starts no escape stays.
 pub fn unescape(cell: &str) -> Cow<'_, str> {
     if !cell.contains('\\') {
         return Cow::from(cell);

@@ -5,7 +5,7 @@
 
 Writes icons.jsonl.bz2 (the 32 words: clean, pool and test part), base.jsonl.bz2 (the classes a network is trained on) and
 ATTRIBUTION.md. The same package and labels give the same bytes. It stops when the labels do not fit the package: an icon
-that is not there, a candidate that `labelsieve match` finds but nobody has looked at, or the other way round.
+that is not there, a candidate that `labelsieve match` finds but that has not been reviewed, or the other way round.
 """
 
 import argparse

@@ -116,7 +116,7 @@ def digest(*parts):
 
 
 def svg(icon):
-    """The icon as a whole SVG document; `currentColor` is left to whoever draws it."""
+    """The icon as a whole SVG document; `currentColor` is left to the renderer."""
     left, top, width, height = icon.view_box
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '

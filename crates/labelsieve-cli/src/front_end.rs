@@ -16,14 +16,14 @@ use crate::{hint, panics, signals};
 
 const SUCCESS: u8 = 0;
 const FAILURE: u8 = 1;
-/// What Rust itself answers a panic with.
+/// The exit code of a panic, as Rust sets it.
 const INTERNAL_ERROR: u8 = 101;
 
 /// The commands of a program.
 pub trait Commands: Subcommand {
     /// The name of the program.
     const NAME: &'static str;
-    /// What it is for, in a line.
+    /// Its purpose, in a line.
     const ABOUT: &'static str;
 
     /// The command line with help of its own.
@@ -83,7 +83,7 @@ pub fn run<C: Commands>(arguments: Vec<OsString>) -> u8 {
     let (arguments, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(answer) => {
-            let _ = answer.print(); // `--help` to nobody is no failure
+            let _ = answer.print(); // a closed stdout is not a failure of `--help`
             if let Some(hint) = given::of_another_command(&answer, &command) {
                 Printer::new(Verbosity::Normal).hint(&hint.into());
             }

@@ -1,4 +1,4 @@
-//! What a user can do about an error.
+//! Hints: how to resolve an error.
 
 mod columns;
 mod kinds;

@@ -1,4 +1,4 @@
-//! What a user can do about texts that cannot be read.
+//! Hints about texts that cannot be read.
 
 use labelsieve_files::DataError;
 use labelsieve_matching::job::how_to_convert;

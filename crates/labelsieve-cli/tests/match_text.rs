@@ -239,7 +239,8 @@ fn what_the_plural_would_find_is_estimated_in_large_inputs() {
     let text: String = (0..240_000).map(row).collect();
     folder.write("a.tsv", format!("id\ttitle\n{text}"));
     let output = folder.run("match --classes classes.toml --text a.tsv -o out.parquet");
-    let (text, message) = (String::from_utf8(output.stdout.clone()).unwrap(), error_of(&output));
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    let message = error_of(&output);
     let estimate = text.split("the rule `plural` would find ").nth(1).unwrap().split(' ').next().unwrap();
     let estimate: i64 = estimate.parse().unwrap();
     assert!((estimate - 180_000).abs() < 1_000, "{text}");

@@ -328,7 +328,7 @@ fn decisions_count_as_on_the_cpu() {
 }
 
 #[test]
-fn decisions_of_nobody_change_no_bit() {
+fn empty_decisions_change_no_bit() {
     let cuda = gpu_or_skip!();
     let methods = [
         Method::gcn(),

@@ -1,4 +1,4 @@
-//! What a class costs in time and memory, by its number of candidates and the numbers per row.
+//! Time and memory of a class, by its number of candidates and the numbers per row.
 //!
 //! One model serves the plan, which packs classes into bins, shards, which pack them alike on every
 //! machine, and the memory of a dry run. Only sums, products and quotients: they round alike everywhere, so every

@@ -98,7 +98,7 @@ fn an_excluded_name_anywhere_outweighs_every_name() {
     check(MatchRule::AnyWord, &["crane flies"], &["fly:crane fly@0"]);
 }
 
-/// What a comparing matcher finds by each of its rules, as positions of classes.
+/// The matches of a comparing matcher by each of its rules, as positions of classes.
 fn compared(classes: &[ClassEntry], texts: &[&str]) -> (Vec<usize>, Vec<usize>) {
     let list = ClassList::new(classes.to_vec()).unwrap();
     let matcher = Matcher::comparing(&list, MatchRule::Phrase, MatchRule::Plural).unwrap();

@@ -1,4 +1,4 @@
-//! What is kept per process: threads and open devices. Neither survives a fork, so both are known by process id.
+//! State of a process: threads and open devices. Neither survives a fork, so both are known by process id.
 
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-"""What several tests need: golden files, a sample small enough to be quick, and a Ray cluster."""
+"""Shared fixtures: golden files, a sample small enough to be quick, and a Ray cluster."""
 
 import json
 from pathlib import Path

@@ -116,7 +116,7 @@ def kill_one_at(task, timeout=60):
             os.kill(pid, signal.SIGKILL)
             return pid
         time.sleep(0.02)
-    raise AssertionError(f"nobody works on `{task}`")
+    raise AssertionError(f"no worker has `{task}`")
 
 
 def files_below(folder):

@@ -1,4 +1,4 @@
-"""What is accepted as features, and what is copied."""
+"""Which arrays are accepted as features, and which are copied."""
 
 import subprocess
 import sys

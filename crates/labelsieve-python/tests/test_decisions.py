@@ -1,4 +1,4 @@
-"""What people decided about candidates: in arrays, in files, and back from other tools."""
+"""Decisions: in arrays, in files, and back from other tools."""
 
 import json
 import subprocess
@@ -108,7 +108,7 @@ def test_files_and_arrays_agree(sample, decided, tmp_path):
 
 
 def imported(tmp_path, *files):
-    """What `labelsieve decisions import` makes of files."""
+    """The table that `labelsieve decisions import` makes of files."""
     line = [sys.executable, "-m", "labelsieve", "decisions", "import", *files, "-o", tmp_path / "d.csv"]
     done = subprocess.run(line, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

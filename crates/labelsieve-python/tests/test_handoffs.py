@@ -1,4 +1,4 @@
-"""What other tools read, loaded with those tools where they are installed."""
+"""Files for other tools, loaded with those tools where they are installed."""
 
 import importlib.util
 import json

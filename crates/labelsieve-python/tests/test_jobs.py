@@ -46,7 +46,7 @@ def slow(tmp_path, monkeypatch):
 
 
 def printed(*words, cwd):
-    """What a command prints as JSON, without what all results have."""
+    """The JSON of a command, without the fields that all results have."""
     found = json.loads(command(*words, "--json", cwd=cwd).stdout)
     assert found.pop("version") == labelsieve.__version__ and found.pop("command") == words[0]
     return found

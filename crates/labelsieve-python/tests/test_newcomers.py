@@ -1,4 +1,4 @@
-"""What people pass by mistake on their first day, and what they read then."""
+"""Mistakes of a first day, and the messages they get."""
 
 import pydoc
 
@@ -13,7 +13,7 @@ Y, IS_CLEAN = np.arange(12) % 3, np.arange(12) < 6
 
 
 def refused(work):
-    """What the user reads."""
+    """The message of the error."""
     with pytest.raises((ValueError, TypeError)) as error:
         work()
     return str(error.value)

@@ -100,7 +100,7 @@ def test_bins_score_classes_that_do_not_fit_within_the_memory_of_the_plan(nodes,
         on_ray.score(*examples.files, tmp_path / "r.parquet", bins=2, memory="64KiB", method="gcn")
 
 
-def test_rows_without_ids_keep_their_numbers_as_long_as_nobody_else_has_them(nodes, examples, tmp_path):
+def test_rows_without_ids_keep_their_numbers_if_these_are_unique(nodes, examples, tmp_path):
     table = pq.read_table(examples.files[1]).drop_columns(["id"])
     pq.write_table(table, tmp_path / "noisy.parquet")
     options = {"pool": tmp_path / "noisy.parquet", "method": "similarity"}

@@ -156,7 +156,7 @@ const openDetail = () => { const { data, row } = active(); if (data && row !== u
 
 // ---- the server
 
-/** Everything anew: nobody knows what happened while the server was not heard. */
+/** Reloads everything: changes may have been missed while the connection was lost. */
 const reload = async () => {
   if (!store.session) { location.reload(); return; }
   await store.open();

@@ -74,7 +74,7 @@ class Detail {
         button("Next", () => on.step(1), { "aria-keyshortcuts": "ArrowRight" }),
         button("Close", () => dialog.close())));
     this.#showDecision();
-    // Whoever pressed a button presses it again for the next picture.
+    // Keep the focus on the pressed button for the next picture.
     if (held !== null) ([...dialog.querySelectorAll("button")].find((other) => other.textContent === held) ?? body).focus({ preventScroll: true });
   }
 
@@ -118,7 +118,7 @@ class Detail {
     if (answer.neighbours.length > 0) parts.push(this.#neighbours(answer.neighbours));
     if (answer.group.length > 1) parts.push(this.#group(answer.group));
     parts.push(this.#history(answer.history));
-    // Buttons of neighbours are made anew: whoever stands on one should not be thrown out of the dialog.
+    // Buttons of neighbours are replaced: keep the focus inside the dialog.
     const hadFocus = this.more.contains(document.activeElement);
     this.more.replaceChildren(...parts);
     if (hadFocus) dialog.querySelector(".detail").focus();

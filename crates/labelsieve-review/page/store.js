@@ -135,7 +135,7 @@ class Store extends EventTarget {
       if (known.stale > 0) await this.rescore(c);
       return known;
     }
-    // Whoever else wants it meanwhile gets the same: decisions and scores are to be told to one.
+    // Later requests share this one: new decisions and scores are reported only once.
     if (!this.#loading.has(c)) {
       const fetched = this.#fetch(c).finally(() => { if (this.#loading.get(c) === fetched) this.#loading.delete(c); });
       this.#loading.set(c, fetched);

@@ -1,5 +1,5 @@
 // Thumbnails are fetched when their cards have stayed near for a moment, a few at a time, and given up when they leave:
-// whoever scrolls through 100,000 candidates waits for none of those that flew past.
+// scrolling through 100,000 candidates does not wait for those that left the view.
 
 const AT_ONCE = 5; // the browser allows six connections to one host, and the events hold one
 const SETTLE_MS = 60;

@@ -4,7 +4,7 @@
 import { reducedMotion } from "./dom.js";
 
 const OVERSCAN = 1.0; // screens above and below
-const LEAP = 1.5; // screens between two frames: whoever drags the scroll bar needs only what is in view
+const LEAP = 1.5; // screens between two frames: a dragged scroll bar needs only what is in view
 const SETTLE_MS = 120;
 const MOVE_MS = 260;
 

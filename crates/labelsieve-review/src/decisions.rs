@@ -1,4 +1,4 @@
-//! What was decided so far, and what can be undone.
+//! The decisions so far, and those that can be undone.
 
 use std::collections::HashMap;
 
@@ -59,7 +59,7 @@ struct Actions {
 }
 
 impl Actions {
-    /// An action that takes back the last one *is* an undo, and one that repeats what was undone last a redo, whoever says
+    /// An action that takes back the last one *is* an undo, and one that repeats what was undone last a redo, no matter who says
     /// so: a file of decisions has no other sign of either, and what it tells must not depend on a restart.
     fn note(&mut self, action: Action) {
         if self.done.last().is_some_and(|last| last.inverse() == action) {

@@ -178,7 +178,7 @@ impl Scorer {
         Ok(places.into_iter().filter_map(|place| ready.row_of[place as usize]).collect())
     }
 
-    /// Reads the candidates of a class that `score` scores, in its order. Whoever counts places counts these.
+    /// Reads the candidates of a class that `score` scores, in its order. Positions count these.
     pub(super) fn candidates(&self, class: usize, contents: &Contents) -> Result<Candidates> {
         let rows = &self.pools.classes[self.numbers[class]];
         let of = &contents.classes[class];

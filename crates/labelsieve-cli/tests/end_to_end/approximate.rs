@@ -46,7 +46,8 @@ fn many_candidates_are_searched_approximately_and_the_recall_is_told() {
     assert!((0.8..1.0).contains(&recall), "{again}");
     assert_eq!(bytes(folder, "R.parquet"), bytes(folder, "S.parquet"));
     let relevance = |name: &str| read_relevance(folder.join(name)).expect("what we wrote").relevance;
-    let (exact, found) = (relevance("exact.parquet"), relevance("R.parquet"));
+    let exact = relevance("exact.parquet");
+    let found = relevance("R.parquet");
     let difference = exact.iter().zip(&found).map(|(a, b)| f64::from((a - b).abs())).sum::<f64>() / N as f64;
     assert!(exact != found && difference < 0.05, "{difference}");
 }

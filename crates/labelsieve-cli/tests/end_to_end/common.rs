@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// What a run said and how it ended.
+/// The output and the exit code of a run.
 #[derive(Debug)]
 pub struct Finished {
     pub code: Option<i32>,
@@ -94,7 +94,7 @@ pub fn bytes(folder: &Path, name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Runs the program with nobody at the other end of stdout.
+/// Runs the program with a closed stdout.
 #[track_caller]
 pub fn with_closed_stdout(folder: &Path, line: &str) {
     let said = shell(folder, &format!("{{ sleep 0.2; $LABELSIEVE {line}; echo $? > code; }} | true")).ok();

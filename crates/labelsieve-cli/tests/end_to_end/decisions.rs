@@ -1,4 +1,4 @@
-//! What people decided: from files of decisions to relevance, classifiers and evaluations.
+//! Decisions: from their files to relevance, classifiers and evaluations.
 
 use std::path::Path;
 

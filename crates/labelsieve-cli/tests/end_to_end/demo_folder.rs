@@ -1,4 +1,4 @@
-//! The folder of the demo: it deletes nobody's files, and may have any name.
+//! The folder of the demo: it deletes no files of others, and may have any name.
 
 use std::path::Path;
 use std::process::Command;

@@ -24,7 +24,8 @@ fn new_classes_join_base_classes_without_touching_them() {
             format!("{} --base B.safetensors --classifier {classifier} -o A.safetensors", pools("new"));
         run(folder, &line).ok();
         let load = |name| SavedClassifier::load(folder.join(name)).expect("what we wrote");
-        let (base, all) = (load("B.safetensors"), load("A.safetensors"));
+        let base = load("B.safetensors");
+        let all = load("A.safetensors");
         assert_eq!(all.classes, ["0", "1", "2", "3", "4", "5"]);
         assert_eq!((all.n_base, all.scale, all.backbone.as_deref()), (4, 7.0, Some("resnet10")));
         let same = base.weight.iter().zip(&all.weight).all(|(b, a)| (b - a).abs() < 1e-6);

@@ -149,7 +149,7 @@ fn a_report_reads_a_few_pictures_at_a_time() {
 
 #[test]
 #[cfg(unix)]
-fn what_is_no_file_is_listed_and_nobody_waits_for_it() {
+fn special_files_are_listed_and_not_waited_for() {
     let folder = folder_of(2);
     let folder = folder.path();
     let made = shell(
@@ -176,7 +176,7 @@ fn what_is_no_file_is_listed_and_nobody_waits_for_it() {
     }
     let strict = shell(folder, &format!("{line} --strict"));
     strict.fails_with(&["cannot read `cat/gone.png`: ", "hint: ", "--strict"]);
-    // A shard that is no file would wait just as long.
+    // A shard that is not a regular file would block as well.
     shell(folder, "mkfifo A.tar B.parquet").ok();
     for name in ["A.tar", "B.parquet"] {
         let line = format!("timeout 300 \"$LABELSIEVE\" {EMBED} {name} -o G.parquet");
@@ -187,7 +187,8 @@ fn what_is_no_file_is_listed_and_nobody_waits_for_it() {
 fn write_tar(path: &Path, n: u32) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());
     for i in 0..n {
-        let (class, picture) = (if i % 2 == 0 { "cat" } else { "owl" }, png(i));
+        let class = if i % 2 == 0 { "cat" } else { "owl" };
+        let picture = png(i);
         for (ending, contents) in [("png", &picture[..]), ("cls", class.as_bytes())] {
             let mut header = tar::Header::new_gnu();
             header.set_size(contents.len() as u64);
@@ -210,7 +211,8 @@ fn a_damaged_tar_is_named_with_what_was_not_read_of_it() {
     let folder = folder_of(2);
     let folder = folder.path();
     let whole = write_tar(&folder.join("A.tar"), 6);
-    let (size, third) = (whole.len(), header_of(&whole, "003.png"));
+    let size = whole.len();
+    let third = header_of(&whole, "003.png");
     let mut bad_header = whole.clone();
     bad_header[third + 5] ^= 1;
     let mut hole = whole.clone();
@@ -325,7 +327,7 @@ fn strict_stops_at_a_picture_that_cannot_be_decoded() {
     run_strict(pretrain).fails_with(&parts);
     run(folder, pretrain).ok();
     run_strict("predict --model N.safetensors --images photos --device cpu -o Q.parquet").fails_with(&parts);
-    // What an earlier, lenient run noted as skipped is no way around it.
+    // Files that an earlier, lenient run skipped are errors as well.
     run(folder, &format!("{EMBED} photos -o F.parquet")).ok();
     std::fs::remove_file(folder.join("photos/cat/bad.png")).expect("it exists");
     run_strict(&format!("{EMBED} photos -o F.parquet")).ok();

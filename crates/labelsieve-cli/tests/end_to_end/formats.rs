@@ -71,7 +71,8 @@ fn arrays_with_separate_labels_give_what_the_archive_gives() {
     std::fs::write(folder.join("T.txt"), lines(&task.test_labels)).expect("disk space");
     let pools = "--clean C.npy --clean-labels C.txt --pool N.npy --pool-labels N-labels.npy";
     run(folder, &format!("score {pools} -o S.parquet")).ok();
-    let (archive, arrays) = (relevance(folder, "R.parquet"), relevance(folder, "S.parquet"));
+    let archive = relevance(folder, "R.parquet");
+    let arrays = relevance(folder, "S.parquet");
     assert_eq!((archive.ids, archive.relevance), (arrays.ids, arrays.relevance));
     run(folder, &format!("train {pools} --relevance S.parquet -o M.safetensors")).ok();
     let line = "evaluate --model M.safetensors --test T.npy --test-labels T.txt --json";

@@ -164,7 +164,8 @@ pub fn save_bf16(tensors: &[NamedTensor], path: &Path) {
 #[test]
 fn shards_and_16_bits_are_read_and_other_sizes_are_embedded() {
     let published = Published::new("dinov2");
-    let (folder, tensors) = (published.path(), &published.tensors);
+    let folder = published.path();
+    let tensors = &published.tensors;
     run(folder, EMBED).ok();
     save(tensors, &published.net("model.safetensors"), Precision::F16);
     run(folder, &EMBED.replace("F.parquet", "H.parquet")).ok();

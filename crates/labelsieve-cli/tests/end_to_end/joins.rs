@@ -216,7 +216,8 @@ fn row_numbers_of_two_files_are_no_ids() {
         &done,
         &["18 candidates are also clean examples of their class", "0 by id, 18 by identical features"],
     );
-    let (before, after) = (relevance(folder, "R.parquet"), relevance(folder, "S.parquet"));
+    let before = relevance(folder, "R.parquet");
+    let after = relevance(folder, "S.parquet");
     assert_eq!(after.is_clean.iter().filter(|clean| !**clean).count(), n);
     assert_eq!((before.ids, before.relevance), (after.ids, after.relevance));
 }
@@ -284,7 +285,7 @@ fn three_networks() -> tempfile::TempDir {
     folder
 }
 
-/// What a message says about two files of different networks.
+/// The message about two files of different networks.
 const MIXED: [&str; 5] =
     ["was made with network convnet128 ", "but `", "with convnet128 ", "hint: ", "--allow-mixed"];
 
@@ -530,7 +531,8 @@ fn estimated(folder: &Path, line: &str) -> f64 {
 fn the_estimate_counts_tables_in_memory_and_examples_of_other_classes() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    let (dim, n) = (16, 300);
+    let dim = 16;
+    let n = 300;
     let rows = |n: usize, seed: usize| -> Vec<f32> {
         (0..n * dim).map(|i| ((i * 7919 + seed) % 1013) as f32 - 506.0).collect()
     };

@@ -22,7 +22,7 @@ pub fn sections() -> Vec<(String, String)> {
     std::iter::once(opening).chain(titled.map(|(title, text)| (title.to_owned(), text.to_owned()))).collect()
 }
 
-/// What stands between backticks where a command's fields are listed: in its section and in those for all commands.
+/// The names in backticks where a command's fields are listed: in its section and in those for all commands.
 fn documented(command: &str) -> BTreeSet<String> {
     let sections = sections();
     assert!(sections.iter().any(|(title, _)| title == command), "no section `{command}` in docs/json.md");
@@ -66,7 +66,7 @@ pub fn check(answer: &Value, command: &str) {
     assert!(missing.is_empty(), "docs/json.md does not list {missing:?} of `{command}`: {answer}");
 }
 
-/// What a finished command with `--json` printed must be such an answer.
+/// Checks that a finished command with `--json` printed such an answer.
 #[track_caller]
 pub fn check_answer(done: &Finished, command: &str) {
     check(&done.json(), command);

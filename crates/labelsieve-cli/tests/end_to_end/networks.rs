@@ -38,7 +38,8 @@ fn a_network_learns_base_classes_and_leaves_its_curves() {
     run(folder, &format!("{PRETRAIN} --threads 2 -o again.safetensors")).ok();
     assert_eq!(bytes(folder, "N.safetensors"), bytes(folder, "again.safetensors"), "whatever the threads");
     run(folder, &format!("{PRETRAIN} --seed 1 --f16 -o other.safetensors")).ok();
-    let (whole, half) = (bytes(folder, "N.safetensors"), bytes(folder, "other.safetensors"));
+    let whole = bytes(folder, "N.safetensors");
+    let half = bytes(folder, "other.safetensors");
     assert!(half.len() * 10 < whole.len() * 6, "{} {}", half.len(), whole.len());
     let guessed = predictions(&run(folder, "predict --model other.safetensors --images checked").ok());
     assert!(share_right(&guessed) > 0.9, "{guessed:?}");

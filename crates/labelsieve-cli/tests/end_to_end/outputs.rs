@@ -1,4 +1,4 @@
-//! What is written where: formats by ending, stdout, and outputs that would take the place of other files.
+//! Outputs: formats by extension, stdout, and outputs that would replace other files.
 
 use std::path::Path;
 

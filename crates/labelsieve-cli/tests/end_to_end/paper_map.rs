@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::documents::{check_commands, code_spans, commands, documents, read, root};
 
-/// What the paper map must account for.
+/// The equations, tables and figures that the paper map must account for.
 const EQUATIONS: std::ops::RangeInclusive<usize> = 1..=8;
 const TABLES: std::ops::RangeInclusive<usize> = 1..=5; // ablation, state of the art, Places365, all classes, mini-ImageNet
 const FIGURES: std::ops::RangeInclusive<usize> = 1..=5;

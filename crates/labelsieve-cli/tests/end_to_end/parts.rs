@@ -166,7 +166,8 @@ fn own_rows(folder: &Path, classes: &[usize]) {
     let ids: Vec<String> = kept().map(|row| format!("n{row}")).collect();
     let labels: Vec<Option<String>> = kept().map(|row| Some(class_name(all.classes[row]))).collect();
     let values: Vec<f32> = kept().flat_map(|row| all.features[row * all.dim..][..all.dim].to_vec()).collect();
-    let (n_rows, precision) = (ids.len(), Precision::F32);
+    let n_rows = ids.len();
+    let precision = Precision::F32;
     let layout = FeatureLayout { n_rows, n_with_class: n_rows, dim: all.dim, precision, network: None };
     let mut writer = FeatureWriter::create(&folder.join("own.parquet"), layout, "{}").expect("disk space");
     writer.add(FeatureRows { ids: &ids, labels: &labels, values: &values }).expect("disk space");
@@ -246,7 +247,8 @@ fn a_part_that_is_complete_is_left_alone_and_one_of_another_run_is_not_replaced(
     let again = run(folder, &line).ok();
     check_answer(&again, "score");
     assert!(again.err.contains("`P.parquet` is already complete"), "{again:?}");
-    let (one, other) = (first.json(), again.json());
+    let one = first.json();
+    let other = again.json();
     assert_eq!(other["part"]["was_complete"], true);
     assert_eq!(one["n_candidates"], other["n_candidates"]);
     let now = std::fs::metadata(folder.join("P.parquet")).and_then(|file| file.modified()).expect("a file");

@@ -53,10 +53,11 @@ pub fn write(folder: &Path, name: &str, bytes: &[u8]) {
     std::fs::write(path, bytes).expect("disk space");
 }
 
-/// What a class looks like, in a random place under a little noise.
+/// A picture of a class, at a random position with a little noise.
 pub fn picture(class: &str, i: u32) -> Vec<u8> {
     let drawn = RgbImage::from_fn(16, 16, |x, y| {
-        let (across, down) = ((x + i) / 2 % 2, (y + i / 3) / 2 % 2);
+        let across = (x + i) / 2 % 2;
+        let down = (y + i / 3) / 2 % 2;
         let light = match class {
             "columns" => 130 * across,
             "rows" => 130 * down,

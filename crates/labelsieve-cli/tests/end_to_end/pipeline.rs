@@ -64,7 +64,8 @@ fn the_relevance_file_has_one_row_per_example_and_class_with_its_reasons() {
     let folder = folder.path();
     run(folder, SCORE).ok();
     let table = read_relevance(folder.join("R.parquet")).expect("what we wrote");
-    let (n_clean, n_noisy) = (clean_of(&task).len(), noisy_of(&task).len());
+    let n_clean = clean_of(&task).len();
+    let n_noisy = noisy_of(&task).len();
     assert_eq!(table.ids.len(), n_clean + n_noisy);
     assert_eq!(table.is_clean.iter().filter(|clean| **clean).count(), n_clean);
     let of_clean = table.relevance.iter().zip(&table.is_clean).filter(|(_, clean)| **clean);

@@ -77,7 +77,7 @@ fn probabilities_are_written_and_say_what_to_keep() {
 }
 
 #[test]
-fn whoever_reads_relevance_takes_probabilities_and_compares_them_with_the_truth() {
+fn readers_of_relevance_take_probabilities_and_compare_them_with_the_truth() {
     let (folder, task) = task_folder();
     let folder = folder.path();
     write_truth(&task, folder.join("truth.parquet"));
@@ -128,7 +128,8 @@ fn what_a_person_decided_has_probability_one_or_zero() {
     run(folder, &format!("{AUTO} --decisions d.csv -o R.csv")).ok();
     let table = read_relevance(folder.join("R.csv")).expect("relevance");
     let first = (0..table.ids.len()).find(|&row| !table.is_clean[row] && table.classes.get(row) == "0");
-    let (first, probability) = (first.expect("candidates"), table.probability.expect("a column"));
+    let first = first.expect("candidates");
+    let probability = table.probability.expect("a column");
     assert_eq!(probability[first..first + 2], [Some(1.0), Some(0.0)]);
 }
 
@@ -206,7 +207,7 @@ fn classes_whose_relevance_says_little_are_named_with_what_helps() {
     assert!(page.contains("<span class=\"tag\">flat</span>"), "no badge");
     assert_eq!(page.matches("<span class=\"tag\">small pool</span>").count(), 1);
 
-    // Fewer neighbours are a remedy; without a graph no pool is too small; and nobody wonders about a constant.
+    // Fewer neighbours are a remedy; without a graph no pool is too small; a constant is expected.
     let fewer =
         run(folder, &format!("{line} --method label-propagation --neighbours 4 -o R.csv --json")).ok();
     assert_eq!(fewer.json()["small_pools"], json!([]));

@@ -93,7 +93,7 @@ fn clean_photos_and_captions_are_shown() {
         ("2.png", &Some("<b>nobody's</b> cat".to_owned()), true)
     );
     let page = String::from_utf8(bytes(folder, "r.html")).expect("text");
-    assert!(!page.contains("<b>nobody"), "texts are no markup");
+    assert!(!page.contains("<b>nobody"), "texts are not markup");
     assert!(page.contains("data-name=\"owl\""));
 }
 
@@ -136,7 +136,7 @@ fn missing_and_doubtful_pictures_are_counted_and_named() {
     let done = run(folder, "report R.parquet --images clean photos -o r.html").ok();
     assert!(done.err.contains("warning: 1 id matches several pictures, one of which is shown: `owl/1.png`"));
     let done = run(folder, "report R.parquet -o r.html").ok();
-    assert!(!done.err.contains("warning"), "nobody asked for pictures: {done:?}");
+    assert!(!done.err.contains("warning"), "pictures were not requested: {done:?}");
 }
 
 #[test]

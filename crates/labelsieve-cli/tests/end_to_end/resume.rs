@@ -72,7 +72,7 @@ fn other_settings_or_files_start_anew() {
 
     kill(stopped_midway(folder, &other, JOURNAL));
     let same_bytes = bytes(folder, "C.npz");
-    std::fs::write(folder.join("C.npz"), same_bytes).expect("disk space"); // written anew: nobody knows what changed
+    std::fs::write(folder.join("C.npz"), same_bytes).expect("disk space"); // rewritten: the contents may have changed
     assert!(run(folder, &other).ok().err.contains("starting over"));
     assert_eq!(bytes(folder, "R.parquet"), expected);
 }

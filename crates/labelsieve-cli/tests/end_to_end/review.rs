@@ -118,7 +118,8 @@ fn a_kill_after_a_decision_loses_nothing_and_the_review_goes_on() {
 fn the_folder_of_a_run_needs_nothing_else_and_keeps_the_decisions() {
     let (folder, task) = task_folder();
     let folder = folder.path();
-    let (run_folder, photos) = (folder.join("out"), folder.join("photos"));
+    let run_folder = folder.join("out");
+    let photos = folder.join("photos");
     std::fs::create_dir_all(&run_folder).expect("a folder");
     std::fs::create_dir_all(&photos).expect("a folder");
     clean_of(&task).parquet(run_folder.join("clean.parquet"), "c");

@@ -1,4 +1,4 @@
-//! What must not decide a result: the order of rows and classes, a closed pipe, a second process, a count out of range.
+//! Results do not depend on the order of rows and classes, a closed pipe or a second process.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -48,7 +48,8 @@ fn shuffled_candidates_have_the_same_relevance() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let task = RECIPE.generate(0);
-    let (clean, noisy) = (clean_of(&task), noisy_of(&task));
+    let clean = clean_of(&task);
+    let noisy = noisy_of(&task);
     write_rows(&clean, &(0..clean.len()).collect::<Vec<_>>(), &folder.join("C.parquet"));
     write_rows(&noisy, &(0..noisy.len()).collect::<Vec<_>>(), &folder.join("N.parquet"));
     write_rows(&noisy, &Stream::new(1).choose(noisy.len(), noisy.len()), &folder.join("S.parquet"));
@@ -68,7 +69,8 @@ fn neither_the_order_of_classes_nor_candidates_of_another_class_change_a_bit() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let task = RECIPE.generate(0);
-    let (clean, noisy) = (clean_of(&task), noisy_of(&task));
+    let clean = clean_of(&task);
+    let noisy = noisy_of(&task);
     let all: Vec<usize> = (0..noisy.len()).collect();
     let (few, last): (Vec<usize>, Vec<usize>) =
         all.iter().partition(|&&row| noisy.classes[row] + 1 < RECIPE.n_classes || row % 2 == 0);
@@ -94,7 +96,7 @@ fn neither_the_order_of_classes_nor_candidates_of_another_class_change_a_bit() {
 }
 
 #[test]
-fn a_demo_that_nobody_listens_to_goes_on_to_its_report() {
+fn a_demo_with_a_closed_stdout_still_writes_its_report() {
     let folder = tempfile::tempdir().expect("a folder");
     with_closed_stdout(folder.path(), "demo -q");
     let names = listing(folder.path());
@@ -104,7 +106,7 @@ fn a_demo_that_nobody_listens_to_goes_on_to_its_report() {
 }
 
 #[test]
-fn files_are_written_though_nobody_reads_stdout() {
+fn files_are_written_though_stdout_is_closed() {
     let (folder, _) = task_folder();
     let folder = folder.path();
     run(folder, "score --clean C.npz --pool N.npz -o R.parquet").ok();

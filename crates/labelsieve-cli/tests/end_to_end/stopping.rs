@@ -77,6 +77,6 @@ pub fn went_on_after(finished: &Finished, unit: &str) -> usize {
 /// As another process would hold it.
 pub fn held(folder: &Path, name: &str) -> File {
     let lock = File::create(folder.join(name)).expect("a file");
-    lock.try_lock().expect("nobody else has it");
+    lock.try_lock().expect("the lock is free");
     lock
 }

@@ -1,4 +1,4 @@
-//! What goes where: data on stdout, the rest on stderr, and what happens when nobody listens.
+//! Data on stdout, everything else on stderr, also when either is closed.
 
 use crate::common::{listing, run, shell};
 use crate::examples::{RECIPE, task_folder};
@@ -86,7 +86,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
 }
 
 #[test]
-fn messages_that_nobody_reads_do_not_stop_the_work() {
+fn a_closed_stderr_does_not_stop_the_work() {
     let (folder, _) = task_folder();
     let line = format!("{{ $LABELSIEVE -v {SCORE}; echo $? > code; }} 2>&1 | true");
     shell(folder.path(), &line).ok();

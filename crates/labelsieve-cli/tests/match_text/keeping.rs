@@ -1,4 +1,4 @@
-//! What goes along with candidates: columns to keep, and the list of photos to download.
+//! Columns that are kept with candidates, and the list of photos to download.
 
 use labelsieve_matching::text::{KeepColumn, KeptValues, OnBadRow, RowSink, TextColumns, TextSource, scan};
 
@@ -20,7 +20,8 @@ impl Folder {
             fn forget_row(&mut self) {}
         }
         let keep = columns.iter().map(|column| KeepColumn::Named(column.to_string())).collect();
-        let (id, texts) = (Some(id.to_owned()), vec![id.to_owned()]);
+        let id = Some(id.to_owned());
+        let texts = vec![id.to_owned()];
         let wanted = TextColumns { id, texts, keep, ..TextColumns::default() };
         let source = TextSource::open(&[self.path(name)], &wanted).unwrap();
         let mut rows = Vec::new();

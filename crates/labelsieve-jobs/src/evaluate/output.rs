@@ -1,4 +1,4 @@
-//! What was measured, as JSON and as tables.
+//! The measured values, as JSON and as tables.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What makes two parts belong together: everything that decides the result of the whole run, by contents.
+//! The identity of a run, which its parts share: everything that decides its result, by contents.
 
 use labelsieve::{Features, Method};
 use labelsieve_files::inputs::decisions::Decisions;

@@ -106,7 +106,7 @@ struct Step {
     why: &'static str,
     line: JobLine,
     output: PathBuf,
-    /// What decides its result besides the key of the run.
+    /// Decides its result together with the key of the run.
     input: String,
 }
 
@@ -145,7 +145,8 @@ impl Run {
         let Prepared { steps, journal } = self.prepare(monitor)?;
         let mut is_done = true; // a step after one that is run again is run again too
         for step in &steps {
-            let (name, shown) = (file_name(&step.output), step.output.display());
+            let name = file_name(&step.output);
+            let shown = step.output.display();
             is_done &= journal.is_finished(&name, step);
             if is_done {
                 monitor.note(&format!("\n# {}: done already, in `{shown}`", step.why));
@@ -215,9 +216,12 @@ impl Run {
                 ],
             ));
         }
-        let above = output.ancestors().find_map(|folder| match folder.as_os_str().is_empty() {
-            true => std::env::current_dir().ok(),
-            false => folder.canonicalize().ok(),
+        let above = output.ancestors().find_map(|folder| {
+            if folder.as_os_str().is_empty() {
+                std::env::current_dir().ok()
+            } else {
+                folder.canonicalize().ok()
+            }
         });
         let is_inside = |folder: &&PathBuf| {
             folder.is_dir()
@@ -247,9 +251,10 @@ impl Run {
 
     /// Captions, if there are any: a pool with a folder per class needs none.
     fn captions(&self) -> Result<Option<Captions>> {
-        let (given, is_asked) = match self.text.is_empty() {
-            true => (vec![self.pool.clone()], self.classes.is_some()),
-            false => (self.text.clone(), true),
+        let (given, is_asked) = if self.text.is_empty() {
+            (vec![self.pool.clone()], self.classes.is_some())
+        } else {
+            (self.text.clone(), true)
         };
         if let Some(stream) = given.iter().find(|path| is_stream(path)) {
             return Err(Error::input(
@@ -291,9 +296,12 @@ impl Run {
     fn steps(&self, captions: Option<&Captions>, scored_with: &str) -> Vec<Step> {
         let model = self.network();
         let path = |name: &str| self.output.join(name);
-        let (clean, pool) = (path("clean.parquet"), path("pool.parquet"));
-        let (relevance, candidates) = (path("relevance.parquet"), path("candidates.parquet"));
-        let (seed, device) = (self.seed.to_string(), self.device.to_string());
+        let clean = path("clean.parquet");
+        let pool = path("pool.parquet");
+        let relevance = path("relevance.parquet");
+        let candidates = path("candidates.parquet");
+        let seed = self.seed.to_string();
+        let device = self.device.to_string();
         let embed = |images: &Path, output: &Path| {
             let line = JobLine::new("embed").option("model", &model).option("images", images);
             line.option("device", &device).option("output", output)
@@ -332,7 +340,8 @@ impl Run {
         let score = score.option("seed", &seed).option("device", &device).option("output", &relevance);
         let score = step("Score the relevance of every candidate to its class", score, &relevance);
         steps.push(Step { input: scored_with.to_owned(), ..score });
-        let (classifier, report) = (path("classifier.safetensors"), path("report.html"));
+        let classifier = path("classifier.safetensors");
+        let report = path("report.html");
         let train = with_pools("train").option("relevance", &relevance).option("classifier", "cosine");
         let train = train.option("seed", &seed).option("device", &device).option("output", &classifier);
         steps.push(step(
@@ -361,15 +370,16 @@ fn name_of_two(folder: &Path, other: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(folder).ok()?.flatten();
     entries.into_iter().find_map(|entry| {
         let name = PathBuf::from(entry.file_name());
-        let (here, there) = (entry.path(), other.join(&name));
-        match entry.file_type().ok()?.is_dir() {
-            true => name_of_two(&here, &there).map(|below| name.join(below)),
-            false if name.file_stem() == Some("metadata".as_ref()) => None,
-            false => {
-                let differ = std::fs::read(&there)
-                    .is_ok_and(|there| std::fs::read(&here).is_ok_and(|here| here != there));
-                differ.then_some(name)
-            }
+        let here = entry.path();
+        let there = other.join(&name);
+        if entry.file_type().ok()?.is_dir() {
+            return name_of_two(&here, &there).map(|below| name.join(below));
         }
+        if name.file_stem() == Some("metadata".as_ref()) {
+            return None;
+        }
+        let differ =
+            std::fs::read(&there).is_ok_and(|there| std::fs::read(&here).is_ok_and(|here| here != there));
+        differ.then_some(name)
     })
 }

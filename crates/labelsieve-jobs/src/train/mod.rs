@@ -34,7 +34,7 @@ pub struct Train<K = Classifier> {
     pub relevance: PathBuf,
     /// Decisions of people about candidates, if not those of the relevance file.
     pub decisions: Option<PathBuf>,
-    /// What to learn.
+    /// The kind of classifier.
     pub classifier: K,
     /// A classifier of base classes to extend: W_A = [W_B, W].
     pub base: Option<PathBuf>,
@@ -66,7 +66,7 @@ pub enum Classifier {
 
 /// A kind of classifier that [`Train`] can learn: those of [`Classifier`], and those that benchmarks compare them with.
 pub trait ClassifierKind {
-    /// What it is learned with besides the examples, read from files.
+    /// The inputs of training besides the examples, read from files.
     type Helpers;
 
     /// The files of its helpers.
@@ -81,11 +81,11 @@ pub trait ClassifierKind {
     /// The helper that must have learned from features of the same network as the examples.
     fn origin<'a>(&'a self, helpers: &'a Self::Helpers) -> Option<Origin<'a>>;
 
-    /// What the new classes have become, and the settings that made them.
+    /// The new classes as learned, and the settings that made them.
     fn learn(&self, helpers: &Self::Helpers, set: &TrainingSet) -> Result<(Learned, Value)>;
 }
 
-/// What a classifier is learned from.
+/// The examples and weights a classifier learns from.
 pub struct TrainingSet<'a> {
     /// Where it is learned.
     pub engine: &'a dyn Engine,
@@ -113,7 +113,7 @@ pub trait LearnedModel {
     fn save(&self, description: ModelDescription, path: &Path) -> Result<()>;
 }
 
-/// What the file of a [`LearnedModel`] says of it.
+/// The header of a [`LearnedModel`] file.
 pub struct ModelDescription {
     /// Its classes, in the order of scores.
     pub classes: Vec<String>,
@@ -296,7 +296,7 @@ impl ClassifierKind for Classifier {
     }
 }
 
-/// Nobody should end up below "all candidates alike" or "clean only" without being told.
+/// Warns where accuracy is below that of all candidates weighted equally, or of the clean examples alone.
 fn tell_whether_relevance_helps(
     check: &LeaveOneOut,
     decisions: Option<DecisionCounts>,

@@ -24,7 +24,7 @@ pub struct TrainingSources {
     pub novel: ImageSource,
     /// Those of the base classes.
     pub base: Option<ImageSource>,
-    /// What to do about images that cannot be read.
+    /// How images that cannot be read are handled.
     pub on_damage: OnDamage,
 }
 

@@ -57,7 +57,7 @@ pub enum Cause {
     BadFile,
 }
 
-/// What to do about images that cannot be read or decoded.
+/// How images that cannot be read or decoded are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDamage {
     /// List them and continue.

@@ -17,7 +17,7 @@ pub struct ImageFiles {
     /// The columns to read and the row filters.
     #[serde(serialize_with = "resume::debug")]
     pub columns: ImageColumns,
-    /// What to do about images and files that cannot be read.
+    /// How images and files that cannot be read are handled.
     #[serde(serialize_with = "resume::debug")]
     pub on_damage: OnDamage,
 }

@@ -5,7 +5,7 @@
 //!                                                                                   └─► page.rs: embedded files
 //! ```
 //!
-//! What keeps other pages, other users and other machines out is in [`guard`](mod@guard)'s documentation.
+//! [`guard`](mod@guard) keeps out other pages, other users and other machines.
 
 mod answer;
 mod events;

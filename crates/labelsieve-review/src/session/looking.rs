@@ -1,4 +1,4 @@
-//! What a person sees of a class.
+//! The view of a class that a person sees.
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -190,7 +190,8 @@ fn head_is_answered_as_get_is_without_the_body() {
         (picture("cat 3"), 415),
         (picture("cat 5"), 404),
     ] {
-        let (asked, got) = (client.ask("HEAD", &path), client.get(&path));
+        let asked = client.ask("HEAD", &path);
+        let got = client.get(&path);
         assert_eq!((asked.status, got.status), (status, status), "{path}");
         assert_eq!(asked.header("content-type"), got.header("content-type"), "{path}");
         assert!(asked.body.is_empty() && !got.body.is_empty(), "{path}");

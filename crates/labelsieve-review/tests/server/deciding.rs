@@ -86,7 +86,8 @@ fn a_restart_finds_decisions_undo_and_redo_as_they_were() {
 fn two_clients_see_each_others_decisions() {
     let fixture = Fixture::new();
     let running = fixture.serve();
-    let (mine, theirs) = (running.client.clone(), running.client.clone());
+    let mine = running.client.clone();
+    let theirs = running.client.clone();
     let (mut first, mut second) = (mine.events(), theirs.events());
     let answered = mine.decide(1, &[4], "accept");
     assert_eq!(first.next("decisions"), answered);

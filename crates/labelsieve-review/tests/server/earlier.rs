@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, number, relevance};
 use crate::fixture::{Fixture, Running, score, serve};
 
-/// A table of decisions as a spreadsheet has it: nobody noted who decided when.
+/// A table of decisions as a spreadsheet has it, without names and times.
 fn write_sheet(path: &Path, rows: &[(&str, &str)]) {
     let rows = rows.iter().map(|(id, decision)| [*id, "owl", *decision]);
     write_csv(path, ["id", "class", "decision"], rows).unwrap();

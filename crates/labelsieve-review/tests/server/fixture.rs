@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use crate::client::Client;
 
-/// What a text from the web may hold.
+/// A text as the web may hold it.
 pub const HOSTILE: &str = "\"><script>alert('1')</script>\n\u{202e}gnp.exe & <img src=x onerror=alert(2)>";
 /// Classes in their order; the last has no candidates.
 pub const CLASSES: [&str; 4] = ["cat", "owl", "</script>'\"", "zebra"];
@@ -155,7 +155,8 @@ impl Fixture {
 /// Answers on a free port.
 pub fn serve(session: Session) -> Running {
     let server = Server::bind(IpAddr::V4(Ipv4Addr::LOCALHOST), 0).unwrap();
-    let (address, stop) = (server.address().clone(), server.stop());
+    let address = server.address().clone();
+    let stop = server.stop();
     let base = address.url.strip_prefix(&format!("http://{}", address.socket)).unwrap().to_owned();
     let thread = std::thread::spawn(move || server.run(Arc::new(session)).unwrap());
     Running { client: Client { socket: address.socket, base }, stop, thread: Some(thread) }

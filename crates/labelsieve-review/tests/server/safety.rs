@@ -13,7 +13,8 @@ fn only_the_page_itself_with_its_token_may_ask_and_decide() {
     let fixture = Fixture::new();
     let running = fixture.serve();
     let client = &running.client;
-    let (host, ours) = (client.host(), format!("http://{}", client.host()));
+    let host = client.host();
+    let ours = format!("http://{}", client.host());
     let session = format!("{}api/session", client.base);
     let foreign_token = format!("/{}/api/session", "0".repeat(32));
     for path in ["/", "/api/session", &foreign_token, &session[..session.len() - 20]] {
@@ -93,12 +94,13 @@ fn a_body_that_is_too_long_is_refused() {
 }
 
 #[test]
-fn whoever_sends_too_much_gets_the_answer_and_not_a_broken_pipe() {
+fn a_request_that_is_too_long_gets_an_answer_and_not_a_broken_pipe() {
     let fixture = Fixture::new();
     let running = fixture.serve();
     let client = &running.client;
     let mut stream = TcpStream::connect(client.socket).unwrap();
-    let (host, body) = (client.host(), vec![b' '; 8 * MAX_BODY]);
+    let host = client.host();
+    let body = vec![b' '; 8 * MAX_BODY];
     write!(
         stream,
         "POST {}api/decisions HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nConnection: close\r\n\

@@ -303,7 +303,7 @@ fn accepted_examples_have_relevance_1_and_rejected_ones_0() {
 }
 
 #[test]
-fn decisions_of_nobody_and_of_the_unsure_change_no_bit() {
+fn empty_and_unsure_decisions_change_no_bit() {
     let clean = random_features(3, 20, 22);
     let noisy = random_features(300, 20, 23);
     for method in all_methods() {

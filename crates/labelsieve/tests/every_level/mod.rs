@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use labelsieve_numerics::level::Level;
 
-/// What `work` gives at each level, the plain one first. The level belongs to the process, so tests take turns.
+/// The result of `work` at each level, the plain one first. The level belongs to the process, so tests take turns.
 pub fn at_every_level<T>(work: impl Fn() -> T) -> Vec<(Level, T)> {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What the candidates bring, without relevance and with it.
+//! The accuracy that candidates add, with and without relevance.
 
 use std::collections::HashMap;
 

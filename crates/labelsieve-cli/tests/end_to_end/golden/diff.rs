@@ -1,4 +1,4 @@
-//! What differs between two texts, line by line.
+//! The differences between two texts, line by line.
 
 /// Equal lines shown around a change.
 const CONTEXT: usize = 2;

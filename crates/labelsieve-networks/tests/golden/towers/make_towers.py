@@ -76,7 +76,7 @@ def siglip_tokenizer(folder):
 
 
 def canonical(text):
-    """What SigLIP's tokenizer does first."""
+    """The first step of SigLIP's tokenizer."""
     return " ".join(text.lower().translate(str.maketrans("", "", string.punctuation)).split())
 
 

@@ -20,8 +20,8 @@ impl Folder {
             fn forget_row(&mut self) {}
         }
         let keep = columns.iter().map(|column| KeepColumn::Named(column.to_string())).collect();
-        let id = Some(id.to_owned());
         let texts = vec![id.to_owned()];
+        let id = Some(id.to_owned());
         let wanted = TextColumns { id, texts, keep, ..TextColumns::default() };
         let source = TextSource::open(&[self.path(name)], &wanted).unwrap();
         let mut rows = Vec::new();

@@ -4,6 +4,7 @@
 //! faster products only *screen*, and pairs that pass are measured again with [`dot`].
 
 mod aligned;
+mod cholesky;
 mod dot;
 mod fixed_point;
 #[cfg(target_arch = "aarch64")]
@@ -11,12 +12,15 @@ mod float_screen;
 mod fused;
 pub mod matrix;
 mod product;
+mod scatter;
 mod screen;
 mod thin;
 
 pub use aligned::Aligned;
+pub use cholesky::Cholesky;
 pub use dot::{dot, dot_at};
 pub use product::{add_transposed_product, product, product_with_transposed};
+pub use scatter::Scatter;
 pub use screen::{Hit, ROW_STEP, RowSlice, Screen, Tile, rounding_bound};
 pub use thin::{BLOCK, COLUMNS, add_gradients, thin_product};
 

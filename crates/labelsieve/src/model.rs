@@ -35,6 +35,11 @@ pub trait Classifier {
 
     /// N×K scores.
     fn scores(&self, features: &Features) -> Scores;
+
+    /// How far each example is from the class of its highest score; `scores` are those of `features`. Cosines leave 1 − the cosine.
+    fn distances(&self, features: &Features, scores: &Scores) -> Vec<f32> {
+        (0..features.len()).map(|row| 1.0 - scores.row(row)[scores.best(row)]).collect()
+    }
 }
 
 /// One class to be scored, and the seed of its random numbers.
@@ -195,6 +200,17 @@ impl Scores {
     /// The scores of each example in turn.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> {
         self.values.chunks_exact(self.n_classes.max(1))
+    }
+
+    /// The scores of one example.
+    pub fn row(&self, example: usize) -> &[f32] {
+        &self.values[example * self.n_classes..(example + 1) * self.n_classes]
+    }
+
+    /// The class of highest score of an example, the first of equals.
+    pub fn best(&self, example: usize) -> usize {
+        let scores = self.row(example).iter().enumerate();
+        scores.fold((0, f32::NEG_INFINITY), |best, (c, &score)| if score > best.1 { (c, score) } else { best }).0
     }
 }
 

@@ -1,6 +1,9 @@
 //! The classifiers that the contract is checked on.
 
-use super::{Cosine, WeightedClass, prototypes};
+use labelsieve_numerics::Watch;
+
+use super::discriminant::ClassSums;
+use super::{Cosine, Discriminant, WeightedClass, prototypes};
 use crate::features::Features;
 use crate::model::Classifier;
 
@@ -13,6 +16,13 @@ pub const DIM: usize = 24;
 pub fn all(_base: &[Features]) -> Vec<(&'static str, Learn)> {
     vec![
         ("prototypes", Box::new(|classes, _| Box::new(prototypes(classes, DIM, 10.0).unwrap()))),
+        (
+            "discriminant",
+            Box::new(|classes, _| {
+                let sums = ClassSums::of(classes, DIM).unwrap();
+                Box::new(Discriminant::default().fit(&sums, None, Watch::unwatched()).unwrap().model)
+            }),
+        ),
         ("cosine", Box::new(|classes, seed| Box::new(Cosine::default().train(classes, DIM, seed).unwrap()))),
     ]
 }

@@ -1,16 +1,26 @@
-//! Learning from weighted examples: prototypes and the cosine classifier.
+//! Learning from weighted examples: prototypes and the cosine classifier of the paper, and a discriminant in closed form.
+//!
+//! `left_out` classifies clean examples without themselves; by these, `auto` chooses among classifiers and `confidence` turns
+//! scores into probabilities.
 
+pub mod auto;
+mod confidence;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
 mod contract_learners;
 mod cosine;
+pub mod discriminant;
+mod left_out;
 mod prototype;
 mod weight_matrix;
 
 use labelsieve_numerics::kernels::add_scaled;
 
+pub use confidence::Confidence;
 pub use cosine::{BATCH_SIZES, Cosine, EPOCHS, cosine_loss};
+pub use discriminant::{Discriminant, FittedDiscriminant, Shrinkage};
+pub use left_out::LeftOut;
 pub use prototype::{prototype, prototypes};
 pub use weight_matrix::WeightMatrix;
 
@@ -39,6 +49,12 @@ impl<'a> WeightedClass<'a> {
             return Err(Error::Length { what: "relevance", expected: noisy.len(), found: relevance.len() });
         }
         Ok(WeightedClass { clean, noisy, relevance })
+    }
+
+    /// With other clean examples, perhaps none; `None` if nothing would have any weight.
+    pub(crate) fn without(&self, clean: &'a Features) -> Option<WeightedClass<'a>> {
+        let rest = WeightedClass { clean, ..*self };
+        (rest.total() > 0.0).then_some(rest)
     }
 
     /// The clean examples, of weight 1.

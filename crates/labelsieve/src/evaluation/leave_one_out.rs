@@ -34,42 +34,72 @@ pub struct CheckedClass<'a> {
 /// The relevance was learned with the left-out example among the clean ones, so the weighted figure is somewhat
 /// optimistic; a figure *below* the other two is a warning all the same.
 pub fn leave_one_out(classes: &[CheckedClass]) -> Result<LeaveOneOut> {
-    let n = classes.iter().map(|class| class.learned.n_clean()).sum();
-    if classes.len() < 2 {
-        return Ok(LeaveOneOut { n, weighted: None, untreated: None, clean_only: None });
-    }
-    let several = classes.iter().all(|class| class.learned.n_clean() >= 2);
-    let without_noise = several.then(|| recognised(classes, |_| 0.0)).transpose()?;
-    Ok(LeaveOneOut {
-        n,
-        weighted: Some(recognised(classes, |relevance| relevance)?),
-        untreated: Some(recognised(classes, |_| 1.0)?),
-        clean_only: without_noise,
-    })
+    let mut check = LeaveOneOutCheck::default();
+    classes.iter().for_each(|class| check.add(class));
+    check.finish()
 }
 
-/// The share of clean examples that are recognised when noisy ones have weight `weight(relevance)`.
-fn recognised(classes: &[CheckedClass], weight: impl Fn(f32) -> f32 + Sync) -> Result<f64> {
-    let dim = classes[0].learned.clean().dim();
-    let of_zero = weight(0.0);
-    let sum_of = |class: &CheckedClass| {
-        let mut sum = class.learned.weighted_sum(&weight);
-        sum.iter_mut().zip(class.irrelevant).for_each(|(sum, v)| *sum += of_zero * v);
-        sum
-    };
-    let sums: Vec<Vec<f32>> = classes.par_iter().map(sum_of).collect();
-    let prototypes = WeightMatrix::new(Features::new(sums.concat(), dim)?, 1.0)?;
-    let right_of = |(c, class): (usize, &CheckedClass)| -> Result<usize> {
-        let mut right = 0;
-        for row in class.learned.clean().rows() {
-            let others = prototypes.weights().rows().enumerate().filter(|(other, _)| *other != c);
-            right += usize::from(is_recognised(row, &sums[c], 1.0, others.map(|(_, prototype)| prototype))?);
+/// [`leave_one_out`] for classes that come one after the other.
+#[derive(Default)]
+pub struct LeaveOneOutCheck {
+    classes: Vec<ClassSums>,
+}
+
+/// A class's clean examples, and the sums of its examples in the three ways.
+struct ClassSums {
+    clean: Features,
+    weighted: Vec<f32>,
+    untreated: Vec<f32>,
+    clean_only: Vec<f32>,
+}
+
+impl LeaveOneOutCheck {
+    /// Adds a class.
+    pub fn add(&mut self, class: &CheckedClass) {
+        let mut untreated = class.learned.weighted_sum(|_| 1.0);
+        untreated.iter_mut().zip(class.irrelevant).for_each(|(sum, v)| *sum += v);
+        self.classes.push(ClassSums {
+            clean: class.learned.clean().clone(),
+            weighted: class.learned.weighted_sum(|relevance| relevance),
+            untreated,
+            clean_only: class.learned.weighted_sum(|_| 0.0),
+        });
+    }
+
+    /// The result over all classes.
+    pub fn finish(&self) -> Result<LeaveOneOut> {
+        let n = self.classes.iter().map(|class| class.clean.len()).sum();
+        if self.classes.len() < 2 {
+            return Ok(LeaveOneOut { n, weighted: None, untreated: None, clean_only: None });
         }
-        Ok(right)
-    };
-    let right: Vec<usize> = classes.par_iter().enumerate().map(right_of).collect::<Result<_>>()?;
-    let n: usize = classes.iter().map(|class| class.learned.n_clean()).sum();
-    Ok(right.iter().sum::<usize>() as f64 / n.max(1) as f64)
+        let several = self.classes.iter().all(|class| class.clean.len() >= 2);
+        let clean_only = several.then(|| self.recognised(|class| &class.clean_only)).transpose()?;
+        Ok(LeaveOneOut {
+            n,
+            weighted: Some(self.recognised(|class| &class.weighted)?),
+            untreated: Some(self.recognised(|class| &class.untreated)?),
+            clean_only,
+        })
+    }
+
+    /// The share of clean examples that are recognised by these sums.
+    fn recognised(&self, sum: impl Fn(&ClassSums) -> &Vec<f32> + Sync) -> Result<f64> {
+        let dim = self.classes[0].clean.dim();
+        let sums: Vec<&[f32]> = self.classes.iter().map(|class| sum(class).as_slice()).collect();
+        let prototypes = WeightMatrix::new(Features::new(sums.concat(), dim)?, 1.0)?;
+        let right_of = |(c, class): (usize, &ClassSums)| -> Result<usize> {
+            let mut right = 0;
+            for row in class.clean.rows() {
+                let others = prototypes.weights().rows().enumerate().filter(|(other, _)| *other != c);
+                let others = others.map(|(_, prototype)| prototype);
+                right += usize::from(is_recognised(row, sums[c], 1.0, others)?);
+            }
+            Ok(right)
+        };
+        let right: Vec<usize> = self.classes.par_iter().enumerate().map(right_of).collect::<Result<_>>()?;
+        let n: usize = self.classes.iter().map(|class| class.clean.len()).sum();
+        Ok(right.iter().sum::<usize>() as f64 / n.max(1) as f64)
+    }
 }
 
 /// Whether an example is recognised when it is left out of its class: it is closer to the rest of the class's `sum`, in which

@@ -19,7 +19,7 @@ pub use calibration::{Bin, Calibration, Reliability};
 pub use doubts::Doubts;
 pub use episodes::{FewWay, FewWayTrial, alternate_halves, draw_clean};
 pub use interval::Interval;
-pub use leave_one_out::{CheckedClass, LeaveOneOut, is_recognised, leave_one_out};
+pub use leave_one_out::{CheckedClass, LeaveOneOut, LeaveOneOutCheck, is_recognised, leave_one_out};
 pub use pool_size::{GroupGain, gain_by_pool_size};
 pub use relevance_analysis::{RelevanceAnalysis, average_precision, roc_auc};
 pub use size_group::SizeGroup;

@@ -502,6 +502,68 @@ def make_metrics() -> None:
           cases=rankings, label=label, scores=scores, top_1=top[1], top_5=top[5])
 
 
+def make_discriminant() -> None:
+    """Gaussian classes with one covariance, by explicit inverses, and scikit-learn's where all weights are equal."""
+    from sklearn.covariance import ledoit_wolf
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    rng = np.random.default_rng(11)
+    dim, n_clean, n_noisy = 6, 2, 9
+    centres = rng.normal(size=(3, dim))
+    unit = lambda rows: (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)  # noqa: E731
+    scale = np.array([2, 0.6, 0.4, 0.3, 0.2, 0.1])  # so that there is a shape to be found
+    clean = [unit(centre + 0.5 * scale * rng.normal(size=(n_clean, dim))) for centre in centres]
+    noisy = [unit(centre + 0.8 * scale * rng.normal(size=(n_noisy, dim))) for centre in centres]
+    weights = [rng.uniform(0.05, 1, size=n_noisy).astype(np.float32) for _ in centres]
+    test = unit(rng.normal(size=(5, dim)))
+
+    def moments(rows, weight, totals):
+        """Means, and 1/K times the sum over classes of their scatter divided by `totals`."""
+        means = [w @ x / w.sum() for x, w in zip(rows, weight)]
+        scatter = [(x - m).T @ ((x - m) * w[:, None]) / t for x, w, m, t in zip(rows, weight, means, totals)]
+        return np.array(means), sum(scatter) / len(rows)
+
+    def distances(x, means, within, gamma, trace):
+        inverse = np.linalg.inv((1 - gamma) * within + gamma * trace / dim * np.eye(dim))
+        return np.array([(x - mean) @ inverse @ (x - mean) for mean in means])
+
+    rows = [np.vstack([c, n]).astype(np.float64) for c, n in zip(clean, noisy)]
+    weight = [np.concatenate([np.ones(n_clean), w]).astype(np.float64) for w in weights]
+    totals = [w.sum() for w in weight]
+    means, within = moments(rows, weight, totals)
+    gamma = 0.2
+    trace = np.trace(within)
+    squared = np.array([distances(x.astype(np.float64), means, within, gamma, trace) for x in test])
+    left_out = []
+    for c in range(3):
+        for i in range(n_clean):
+            less = [w.copy() for w in weight]
+            less[c][i] = 0
+            other_means, other_within = moments(rows, less, totals)
+            left_out.append(distances(rows[c][i], other_means, other_within, gamma, trace))
+
+    equal = [np.ones(len(w)) for w in weight]
+    equal_means, equal_within = moments(rows, equal, [w.sum() for w in equal])
+    labels = np.repeat(np.arange(3), n_clean + n_noisy)
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=gamma).fit(np.vstack(rows), labels)
+    plain = np.array([distances(x.astype(np.float64), equal_means, equal_within, gamma, np.trace(equal_within))
+                      for x in test])
+    softmax = np.exp(-0.5 * plain) / np.exp(-0.5 * plain).sum(axis=1, keepdims=True)
+    probabilities = lda.predict_proba(test.astype(np.float64))
+    assert np.abs(softmax - probabilities).max() < 1e-6
+    centred = np.vstack([x - m for x, m in zip(rows, equal_means)])
+    _, lw = ledoit_wolf(centred, assume_centered=True)
+    n = len(centred)
+    squares, trace_2 = (equal_within**2).sum(), np.trace(equal_within) ** 2
+    oas = ((1 - 2 / dim) * squares + trace_2) / ((n + 1 - 2 / dim) * (squares - trace_2 / dim))
+    print(f"  Ledoit-Wolf {lw:.4f}, OAS {oas:.4f}")
+    write("discriminant", "Squared Mahalanobis distances to three classes by explicit inverses, also of every clean "
+                          "example without itself; with equal weights the posteriors of scikit-learn's linear "
+                          "discriminant and its Ledoit-Wolf shrinkage. OAS by the formula of Chen et al. (2010).",
+          clean=clean, noisy=noisy, weights=weights, test=test, gamma=gamma, within_f64=within,
+          squared_f64=squared, left_out_f64=left_out, probabilities_f64=probabilities, ledoit_wolf_f64=lw, oas_f64=oas)
+
+
 MAKERS = {
     "graph": make_graph,
     "gcn": make_gcn,  # and mlp.json
@@ -511,6 +573,7 @@ MAKERS = {
     "mixture": make_mixture,
     "prototype": make_prototype,
     "cosine_loss": make_cosine_loss,
+    "discriminant": make_discriminant,
     "logistic": make_logistic,
     "metrics": make_metrics,
 }

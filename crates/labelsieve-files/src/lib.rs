@@ -61,7 +61,7 @@ pub use tables::parquet_columns::read_text_columns;
 pub use tables::part::{PART_KEY, Part, PartFile, PartOf, Shard};
 pub use tables::table_write::TableFormat;
 pub use tables::texts::Texts;
-pub use tensors::classifier_file::{SavedClassifier, read_f32};
+pub use tensors::classifier_file::{SavedClassifier, SavedConfidence, SavedDiscriminant, read_f32};
 pub use tensors::network_file::{NamedTensor, NetworkFile, NetworkMetadata, Precision, Verified};
 pub use tensors::tensor_shards::TensorShards;
 pub use wording::{counted, noun_for};

@@ -8,7 +8,7 @@ use arrow_array::{Float32Array, StringArray, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::Result;
-use crate::tables::parquet_write::{dictionary_column, dictionary_type};
+use crate::tables::parquet_write::{dictionary_type, optional_dictionary_column};
 use crate::tables::table_write::{TableFormat, TableWriter};
 
 /// One predicted class of one example.
@@ -18,10 +18,14 @@ pub struct PredictionRow {
     pub id: String,
     /// 1 for the best class.
     pub rank: u32,
-    /// The class.
-    pub class: String,
+    /// The class; `None` for an example that was rejected.
+    pub class: Option<String>,
     /// Its score.
     pub score: f32,
+    /// The probability of the class, given that the example belongs to one of them.
+    pub probability: f32,
+    /// The share of examples of the classes that are as far from their best class, or farther; where that is known.
+    pub typicality: Option<f32>,
 }
 
 /// Writes predictions as they are made; the file appears in [`PredictionWriter::finish`].
@@ -45,8 +49,10 @@ impl PredictionWriter {
         self.writer.write(vec![
             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.id))),
             Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.rank))),
-            dictionary_column(rows.iter().map(|row| row.class.as_str())),
+            optional_dictionary_column(rows.iter().map(|row| row.class.as_deref())),
             Arc::new(Float32Array::from_iter_values(rows.iter().map(|row| row.score))),
+            Arc::new(Float32Array::from_iter_values(rows.iter().map(|row| row.probability))),
+            Arc::new(Float32Array::from_iter(rows.iter().map(|row| row.typicality))),
         ])
     }
 
@@ -60,7 +66,9 @@ fn schema() -> Schema {
     Schema::new(vec![
         Field::new("id", DataType::Utf8, false),
         Field::new("rank", DataType::UInt32, false),
-        Field::new("class", dictionary_type(), false),
+        Field::new("class", dictionary_type(), true),
         Field::new("score", DataType::Float32, false),
+        Field::new("probability", DataType::Float32, false),
+        Field::new("typicality", DataType::Float32, true),
     ])
 }

@@ -125,6 +125,13 @@ pub fn dictionary_column<'a>(texts: impl Iterator<Item = &'a str>) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
+/// As [`dictionary_column`], with rows that have no text.
+pub fn optional_dictionary_column<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+    let mut builder = StringDictionaryBuilder::<Int32Type>::new();
+    texts.for_each(|text| builder.append_option(text));
+    Arc::new(builder.finish())
+}
+
 fn failed(path: &Path, error: ParquetError) -> DataError {
     let cause = match error {
         ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {

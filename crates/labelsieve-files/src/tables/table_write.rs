@@ -149,9 +149,12 @@ impl<'a> Cells<'a> {
             DataType::Dictionary(..) => {
                 let dictionary = array.as_any_dictionary();
                 let entries = dictionary.values().as_string::<i32>();
-                let keys = if entries.is_empty() { Vec::new() } else { dictionary.normalized_keys() };
+                if entries.is_empty() {
+                    return Cells::Texts(vec![None; array.len()]); // no text in any row
+                }
+                let keys = dictionary.normalized_keys().into_iter().enumerate();
                 let entry = |(row, key): (usize, usize)| array.is_valid(row).then(|| entries.value(key));
-                Cells::Texts(keys.into_iter().enumerate().map(entry).collect())
+                Cells::Texts(keys.map(entry).collect())
             }
             _ => Cells::Array(array),
         }

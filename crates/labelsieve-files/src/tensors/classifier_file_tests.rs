@@ -12,6 +12,58 @@ fn classifier() -> SavedClassifier {
         network: Some("resnet10 0123456789abcdef".into()),
         n_base: 1,
         settings: serde_json::json!({"epochs": 100, "rate": 0.1}),
+        discriminant: None,
+        confidence: None,
+    }
+}
+
+fn discriminant(basis: Option<Vec<f32>>) -> SavedClassifier {
+    let rank = basis.as_ref().map_or(3, |basis| basis.len() / 3);
+    let covariance = (0..rank * rank).map(|i| if i % (rank + 1) == 0 { 0.5 } else { 0.1 }).collect();
+    SavedClassifier {
+        n_base: 0,
+        discriminant: Some(SavedDiscriminant { covariance, basis, shrinkage: 0.03, n_pooled: 2 }),
+        confidence: Some(SavedConfidence { temperature: 0.7, distances: vec![1.0, 2.5] }),
+        ..classifier()
+    }
+}
+
+#[test]
+fn a_saved_discriminant_is_loaded_over_all_columns_or_the_span_of_few_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.safetensors");
+    for basis in [None, Some(vec![1.0, 0.0, 0.0, 0.0, 0.0, 1.0]), Some(Vec::new())] {
+        let saved = discriminant(basis);
+        saved.save(&path).unwrap();
+        assert_eq!(SavedClassifier::load(&path).unwrap(), saved);
+        let whole = std::fs::read(&path).unwrap();
+        for at in [9, whole.len() / 2, whole.len() - 1] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            check_load(&damaged, "");
+        }
+    }
+}
+
+#[test]
+fn an_invalid_discriminant_is_not_saved() {
+    let good = discriminant(None);
+    let with = |change: fn(&mut SavedClassifier)| {
+        let mut bad = good.clone();
+        change(&mut bad);
+        bad
+    };
+    for (bad, message) in [
+        (with(|bad| bad.discriminant.as_mut().unwrap().covariance.truncate(8)), "covariance: expected as many"),
+        (with(|bad| bad.discriminant.as_mut().unwrap().covariance[4] = f32::NAN), "finite numbers, found NaN"),
+        (with(|bad| bad.discriminant.as_mut().unwrap().shrinkage = 0.0), "shrinkage: expected a number above 0"),
+        (with(|bad| bad.discriminant.as_mut().unwrap().n_pooled = 0), "n_pooled: expected at least 1, found 0"),
+        (with(|bad| bad.confidence.as_mut().unwrap().temperature = f32::NAN), "temperature: expected a positive"),
+        (with(|bad| bad.confidence.as_mut().unwrap().distances.reverse()), "left_out_distances: expected finite"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let error = bad.save(folder.path().join("c.safetensors")).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
     }
 }
 

@@ -57,6 +57,8 @@ fn classifier() -> SavedClassifier {
         network: None,
         n_base: 0,
         settings: serde_json::json!({}),
+        discriminant: None,
+        confidence: None,
     }
 }
 

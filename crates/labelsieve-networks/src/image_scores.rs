@@ -49,6 +49,11 @@ impl ImageScorer {
         &self.opened.metadata.classes
     }
 
+    /// The factor on scores before the softmax.
+    pub fn scale(&self) -> f32 {
+        self.classifier.scale()
+    }
+
     /// Passes all readable images to `visit`, in order and in batches, until it breaks; warns about the others.
     pub fn score(
         &self,

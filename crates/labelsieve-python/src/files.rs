@@ -233,6 +233,17 @@ fn write_classifier(
         serde_json::from_str(settings).map_err(|error| value_error(format!("settings: {error}")))?;
     let ((backbone, network), dim) = (origin, weight.shape()[1]);
     let weight = weight.as_slice()?.to_vec();
-    let saved = SavedClassifier { classes, dim, weight, scale, backbone, network, n_base, settings };
+    let saved = SavedClassifier {
+        classes,
+        dim,
+        weight,
+        scale,
+        backbone,
+        network,
+        n_base,
+        settings,
+        discriminant: None,
+        confidence: None,
+    };
     saved.save(path).map_err(data_error)
 }

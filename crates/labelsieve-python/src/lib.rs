@@ -6,6 +6,7 @@
 
 mod arrays;
 mod classifier;
+mod discriminant;
 mod errors;
 mod files;
 mod graph;
@@ -55,6 +56,7 @@ fn _labelsieve(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(relevance::paper_lambda, module)?)?;
     module.add_function(wrap_pyfunction!(classifier::train, module)?)?;
     module.add_function(wrap_pyfunction!(classifier::scores, module)?)?;
+    module.add_class::<discriminant::PyDiscriminant>()?;
     module.add_function(wrap_pyfunction!(graph::neighbours, module)?)?;
     module.add_function(wrap_pyfunction!(graph::affinity, module)?)?;
     module.add_function(wrap_pyfunction!(matching::find_names, module)?)?;

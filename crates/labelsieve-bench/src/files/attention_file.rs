@@ -185,6 +185,8 @@ mod tests {
             network: None,
             n_base: 0,
             settings: serde_json::Value::Null,
+            discriminant: None,
+            confidence: None,
         };
         classifier.save(&path).unwrap();
         let error = SavedAttention::load(&path).unwrap_err().to_string();

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use labelsieve::classifier::Confidence;
 use labelsieve::{Classifier, Features};
 use labelsieve_files::DataError;
 use labelsieve_files::work::{Context, Error, Result};
@@ -27,7 +28,9 @@ pub fn load_classifier(path: &Path) -> Result<LoadedClassifier> {
         return Err(DataError::malformed(path, "classes", expected, saved.classes.len().to_string()).into());
     }
     let SavedModel { classes, dim, backbone, network, .. } = saved;
-    Ok(LoadedClassifier { classes, dim, backbone, network, classifier, weights: None })
+    // Its scores are cosines, logits or masses; their softmax is no probability of anything, but ranks alike.
+    let confidence = Confidence::new(1.0, Vec::new());
+    Ok(LoadedClassifier { classes, dim, backbone, network, classifier, n_base: 0, confidence })
 }
 
 fn classifier_of(path: &Path, saved: &SavedModel) -> Result<Box<dyn Classifier + Send + Sync>> {

@@ -7,8 +7,8 @@ use labelsieve::classifier::{WeightMatrix, WeightedClass};
 use labelsieve_files::inputs::same_network::Origin;
 use labelsieve_files::inputs::tables::{Table, load};
 use labelsieve_files::work::{Context, Error, Monitor, Result, option, words};
-use labelsieve_jobs::train::{ClassifierKind, Learned, TrainingSet};
-use serde_json::{Value, json};
+use labelsieve_jobs::train::{ClassifierKind, Learned, LearnedClassifier, TrainingSet};
+use serde_json::json;
 
 use crate::classifier::{Attention, Diffusion, EpisodicKind, EpisodicModel, Fusion, Logistic};
 use crate::files::{Model, load_attention, load_episodes, settings_of};
@@ -121,11 +121,11 @@ impl ClassifierKind for ComparedClassifier {
         self.helper_path().map(|path| Origin::new(path, helpers.network.as_ref()))
     }
 
-    fn learn(&self, helpers: &Helpers, set: &TrainingSet) -> Result<(Learned, Value)> {
+    fn learn(&self, helpers: &Helpers, set: &TrainingSet) -> Result<LearnedClassifier> {
         let TrainingSet { classes, dim, scale, seed, .. } = *set;
         let file = |path: &Path| path.display().to_string();
         let unusable = |path: &Path| format!("cannot use `{}`", path.display());
-        Ok(match self {
+        let (learned, settings) = match self {
             ComparedClassifier::Attention(path) => {
                 let attention = helpers.attention.as_ref().context("the generator was not read")?;
                 let generated = attention.weights(classes).with_context(|| unusable(path))?;
@@ -152,7 +152,8 @@ impl ClassifierKind for ComparedClassifier {
                     "system": settings_of(episodes) });
                 (Learned::Model(Box::new(Model::Matching(matching))), kept)
             }
-        })
+        };
+        Ok(LearnedClassifier::new(learned, settings))
     }
 }
 

@@ -7,6 +7,7 @@ use labelsieve::evaluation::{Calibration, accuracy, roc_auc};
 use labelsieve_files::work::Result;
 use serde::{Deserialize, Serialize};
 
+use super::classifiers::{self, ClassifierCell, ClassifierName};
 use super::score::{ClassScores, score};
 use super::trial::{SetContext, Trial};
 use crate::protocol::Source;
@@ -23,10 +24,18 @@ pub struct Cell {
     pub calibration: Option<Calibration>,
     /// Seconds for scoring all classes, including the graphs if the method uses them.
     pub seconds: f64,
+    /// Other classifiers than prototypes on the same scores.
+    #[serde(default)]
+    pub classifiers: Vec<ClassifierCell>,
 }
 
 impl Cell {
-    pub fn measure(context: &SetContext, trial: &Trial, source: &Source) -> Result<Cell> {
+    pub fn measure(
+        context: &SetContext,
+        trial: &Trial,
+        source: &Source,
+        classifiers: &[ClassifierName],
+    ) -> Result<Cell> {
         let start = Instant::now();
         let scores = score(context, trial, source)?;
         let seconds = start.elapsed().as_secs_f64() + graph_seconds(context, source)?;
@@ -43,6 +52,7 @@ impl Cell {
             auc: is_method.then(|| mean_auc(trial, &scores)).flatten(),
             calibration: is_method.then(|| calibration(trial, &scores)),
             seconds,
+            classifiers: classifiers::measure(context, trial, &scores, classifiers)?,
         })
     }
 }

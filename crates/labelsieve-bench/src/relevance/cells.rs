@@ -80,7 +80,7 @@ impl Cells {
             let OpenCell { draw, k, .. } = of_trial[0];
             let trial = context.trial(draw, k)?;
             for OpenCell { contender, .. } in of_trial {
-                let cell = Cell::measure(&context, &trial, &contender.source)?;
+                let cell = Cell::measure(&context, &trial, &contender.source, &bench.classifiers)?;
                 let key = bench.key(k, draw, contender);
                 self.journal.append(&key, &serde_json::to_vec(&cell)?)?;
                 self.done.insert(key, cell);

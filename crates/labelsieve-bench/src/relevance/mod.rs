@@ -1,12 +1,13 @@
 //! `labelsieve-bench relevance`: every method on sets with different kinds of noise, on the same draws.
 //!
 //! `source` reads the sets (`sets/`), `methods` lists the contenders. For each set, `trial` draws clean examples, `score` and `cell`
-//! measure a method in a draw, and `cells` keeps the results in a journal, from which a killed run resumes. `summary` averages over the
+//! measure a method in a draw, `classifiers` what is learned from its scores, and `cells` keeps the results in a journal, from which a killed run resumes. `summary` averages over the
 //! draws and compares methods on the same draws with paired intervals; `tables`, `figures` and `overall` show the results. Classes are
 //! split into halves, so that settings are never chosen on the reported classes.
 
 mod cell;
 mod cells;
+mod classifiers;
 mod figures;
 mod methods;
 mod overall;
@@ -32,6 +33,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use self::cells::Cells;
+use self::classifiers::ClassifierName;
 use self::methods::Contender;
 use self::source::NamedFile;
 use self::summary::Row;
@@ -74,6 +76,11 @@ pub struct Relevance {
     #[arg(long, value_name = "METHOD", value_delimiter = ',', value_parser = Contender::parse)]
     #[serde(skip)]
     methods: Vec<Contender>,
+
+    /// Classifiers to learn from the scores of every method, beside prototypes
+    #[arg(long, value_enum, value_name = "CLASSIFIER", value_delimiter = ',')]
+    #[serde(skip)]
+    classifiers: Vec<ClassifierName>,
 
     /// Methods to measure again, ignoring results of earlier runs
     #[arg(long, value_name = "METHOD", value_delimiter = ',', value_parser = Contender::parse)]
@@ -224,7 +231,11 @@ impl Relevance {
 
     /// The key of a cell in the journal.
     fn key(&self, k: usize, draw: usize, contender: &Contender) -> String {
-        format!("{:?} k={k} draw={draw} {}", self.half, contender.source.key())
+        let classifiers = match self.classifiers.as_slice() {
+            [] => String::new(),
+            names => format!(" {names:?}"),
+        };
+        format!("{:?} k={k} draw={draw} {}{classifiers}", self.half, contender.source.key())
     }
 }
 
@@ -263,6 +274,10 @@ impl SetResult {
         lines.push(String::new());
         lines.extend(tables::comparison(&self.rows));
         lines.push(String::new());
+        if self.rows.iter().any(|row| !row.classifiers.is_empty()) {
+            lines.extend(tables::classifiers(&self.rows));
+            lines.push(String::new());
+        }
         lines
     }
 }

@@ -79,7 +79,14 @@ mod tests {
     fn the_worst_cell_is_named() {
         let contenders = ["beta", "gcn"].map(|name| Contender::parse(name).unwrap());
         let rows_of = |k: usize, beta: f64, gcn: f64| {
-            let cell = |top_1| Cell { top_1, top_5: 1.0, auc: None, calibration: None, seconds: 1.0 };
+            let cell = |top_1| Cell {
+                top_1,
+                top_5: 1.0,
+                auc: None,
+                calibration: None,
+                seconds: 1.0,
+                classifiers: Vec::new(),
+            };
             summary::rows(k, &contenders, &[vec![cell(beta)], vec![cell(gcn)]], 1)
         };
         let easy = rows_of(1, 0.5, 0.75);

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::cell::Cell;
+use super::classifiers::{self, ClassifierCell, ClassifierRow};
 use super::methods::{CLEAN_ONLY, Contender, GCN, ORACLE, SIMPLE};
 
 /// One method with one number of clean examples.
@@ -27,6 +28,9 @@ pub struct Row {
     pub seconds_per_class: f64,
     /// Median over the draws of its time relative to gcn in the same draw.
     pub times_gcn: Option<f64>,
+    /// Classifiers learned from its scores, beside prototypes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classifiers: Vec<ClassifierRow>,
 }
 
 /// A figure by draw, and its differences to the same figure of other methods.
@@ -75,8 +79,14 @@ pub fn rows(shots: usize, contenders: &[Contender], cells: &[Vec<Cell>], n_class
         of_the_way: of_the_way(contenders, &top_5, i),
         seconds_per_class: median(seconds[i].clone()) / n_classes.max(1) as f64,
         times_gcn: gcn.map(|gcn| median(seconds[i].iter().zip(&seconds[gcn]).map(|(a, b)| a / b).collect())),
+        classifiers: classifiers::rows(&of_classifiers(&cells[i])),
     };
     contenders.iter().enumerate().map(row).collect()
+}
+
+/// The classifiers of each draw, where they were measured.
+fn of_classifiers(draws: &[Cell]) -> Vec<&[ClassifierCell]> {
+    draws.iter().map(|cell| cell.classifiers.as_slice()).collect()
 }
 
 impl Measurement {

@@ -60,6 +60,25 @@ pub fn comparison(rows: &[Row]) -> Vec<String> {
     layout(&header, &rows.iter().map(line).collect::<Vec<_>>())
 }
 
+/// The classifiers: a line per method, number of clean examples and classifier.
+pub fn classifiers(rows: &[Row]) -> Vec<String> {
+    let header = ["weights by", "k", "classifier", "top-1 %", "to cosine", "ECE"];
+    let lines = rows.iter().flat_map(|row| {
+        row.classifiers.iter().map(|found| {
+            let half = found.top_1.half_width.map_or(String::new(), |half| format!(" ± {}", percent(half)));
+            vec![
+                row.method.clone(),
+                row.shots.to_string(),
+                found.classifier.clone(),
+                format!("{}{half}", percent(found.top_1.mean)),
+                optional(found.to_cosine.map(difference)),
+                optional(found.calibration_error.map(|error| format!("{:.3}", error.mean))),
+            ]
+        })
+    });
+    layout(&header, &lines.collect::<Vec<_>>())
+}
+
 fn optional(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }

@@ -92,9 +92,12 @@ impl TrainingArguments {
         if let Some(counts) = &trained.decisions {
             decisions::say(counts, printer);
         }
+        trained.choice.iter().for_each(|choice| printer.note(&choice.to_string()));
         let classes = counted(trained.n_classes, "class");
+        let kind = trained.classifier.as_deref().unwrap_or("classifier");
+        let shrinkage = trained.shrinkage.map_or(String::new(), |gamma| format!(", shrinkage {gamma:.3}"));
         printer.note(&format!(
-            "classifier of {classes} with {} features written to `{}`",
+            "{kind} of {classes} with {} features{shrinkage} written to `{}`",
             trained.dim,
             self.output.display()
         ));

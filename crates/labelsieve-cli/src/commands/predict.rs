@@ -4,6 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::Args;
+use labelsieve_files::counted;
+use labelsieve_files::work::Monitor as _;
 use labelsieve_jobs::inputs::classifier::{ReadClassifier, load_classifier};
 
 use crate::arguments::JsonArguments;
@@ -40,6 +42,13 @@ impl Predict {
     pub fn run_with(&self, read: ReadClassifier, printer: &Printer) -> Result<()> {
         refuse_json_beside(self.json, self.options.output.as_deref().unwrap_or(Path::new("-")))?;
         let predicted = self.options.job().run_with(read, printer)?;
-        if self.json.json { printer.json("predict", &predicted) } else { Ok(()) }
+        if self.json.json {
+            return printer.json("predict", &predicted);
+        }
+        if let Some(n_rejected) = predicted.n_rejected {
+            let examples = counted(predicted.n_examples, "example");
+            printer.note(&format!("{n_rejected} of {examples} rejected: too unlike every class"));
+        }
+        Ok(())
     }
 }

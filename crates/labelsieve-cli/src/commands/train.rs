@@ -1,7 +1,7 @@
 //! `labelsieve train`: a classifier from clean examples and candidates weighted by relevance.
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum as _};
 
 use crate::arguments::JsonArguments;
 use crate::given::Given;
@@ -21,9 +21,13 @@ pub struct Train {
 impl Train {
     /// Options of other classifiers would be ignored.
     pub fn check_options(&self, given: &Given) -> Result<()> {
-        if self.options.classifier == ClassifierName::Prototype {
-            let names = ["batch_size", "epochs"];
-            given.refuse(&names, "--classifier prototype", "it needs --classifier cosine")?;
+        let name = self.options.classifier.to_possible_value();
+        let chosen = format!("--classifier {}", name.as_ref().map_or("", |value| value.get_name()));
+        if self.options.classifier != ClassifierName::Cosine {
+            given.refuse(&["batch_size", "epochs"], &chosen, "it needs --classifier cosine")?;
+        }
+        if matches!(self.options.classifier, ClassifierName::Prototype | ClassifierName::Cosine) {
+            given.refuse(&["shrinkage"], &chosen, "it needs --classifier discriminant or auto")?;
         }
         self.options.training.check_options(given)
     }

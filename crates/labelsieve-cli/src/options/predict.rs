@@ -28,6 +28,10 @@ pub struct PredictOptions {
     #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN)]
     pub top: NonZeroUsize,
 
+    /// Give no class to examples as unlike the classes as this share of those that belong, e.g. 0.05
+    #[arg(long, value_name = "SHARE")]
+    pub reject: Option<f64>,
+
     /// Output file, .parquet, .csv or .tsv; - for CSV on stdout [default: TSV on stdout, with control characters escaped]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -55,6 +59,7 @@ impl PredictOptions {
             mixed: self.mixed.mixed(),
             device: self.device.device,
             top: self.top,
+            reject: self.reject,
             output: self.output.clone(),
         }
     }

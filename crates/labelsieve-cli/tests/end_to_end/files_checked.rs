@@ -66,6 +66,8 @@ fn an_array_that_unfolds_to_more_than_memory_is_read_row_by_row() {
         network: None,
         n_base: 0,
         settings: serde_json::Value::Null,
+        discriminant: None,
+        confidence: None,
     };
     classifier.save(folder.join("W.safetensors")).expect("disk space");
     let line = "predict --model W.safetensors --features F.npz --threads 2 -o P.parquet";

@@ -10,13 +10,12 @@ mod relevance;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use labelsieve::Features;
-use labelsieve::classifier::WeightMatrix;
 use labelsieve::evaluation::{self, Accuracy, GroupGain, accuracy};
 use labelsieve_files::inputs::same_network::{MixedNetworks, Origin};
 use labelsieve_files::inputs::tables::{Table, labels_of, load};
 use labelsieve_files::work::{Error, Monitor, Result, option, words};
-use labelsieve_files::{ExampleTable, SavedClassifier, read_relevance};
+use labelsieve::{Classifier, Features, Scores};
+use labelsieve_files::{ExampleTable, read_relevance};
 use labelsieve_networks::image_files::ImageSource;
 use labelsieve_networks::opening::image_input::ImageFiles;
 use labelsieve_numerics::Device;
@@ -165,10 +164,7 @@ fn measure_features(
     let rows: Vec<usize> = (0..table.len()).collect();
     let labels = positions(table, &saved.classes, &rows)?;
     let accuracy = accuracy(saved.classifier.as_ref(), &load(table, &rows)?, &labels)?;
-    let novel = match &saved.weights {
-        Some(weights) if weights.n_base > 0 => novel_accuracy(weights, table)?,
-        _ => None,
-    };
+    let novel = if saved.n_base > 0 { novel_accuracy(&saved, table)? } else { None };
     Ok(ModelAccuracy { classes: saved.classes, accuracy, novel })
 }
 
@@ -198,7 +194,7 @@ fn positions(table: &ExampleTable, classes: &[String], rows: &[usize]) -> Result
 }
 
 /// The new classes by themselves: their test examples, and only they to choose from.
-fn novel_accuracy(saved: &SavedClassifier, table: &ExampleTable) -> Result<Option<Accuracy>> {
+fn novel_accuracy(saved: &LoadedClassifier, table: &ExampleTable) -> Result<Option<Accuracy>> {
     let all: Vec<usize> = (0..table.len()).collect();
     let labels = positions(table, &saved.classes, &all)?;
     let rows: Vec<usize> = all.into_iter().filter(|&row| labels[row] >= saved.n_base).collect();
@@ -206,9 +202,26 @@ fn novel_accuracy(saved: &SavedClassifier, table: &ExampleTable) -> Result<Optio
         return Ok(None);
     }
     let novel: Vec<usize> = rows.iter().map(|&row| labels[row] - saved.n_base).collect();
-    let weights = Features::new(saved.weight[saved.n_base * saved.dim..].to_vec(), saved.dim)?;
-    let classifier = WeightMatrix::new(weights, saved.scale)?;
+    let classifier = NovelClasses { all: saved.classifier.as_ref(), n_base: saved.n_base };
     Ok(Some(accuracy(&classifier, &load(table, &rows)?, &novel)?))
+}
+
+/// A classifier that chooses among new classes only.
+struct NovelClasses<'a> {
+    all: &'a dyn Classifier,
+    n_base: usize,
+}
+
+impl Classifier for NovelClasses<'_> {
+    fn n_classes(&self) -> usize {
+        self.all.n_classes() - self.n_base
+    }
+
+    fn scores(&self, features: &Features) -> Scores {
+        let all = self.all.scores(features);
+        let values = all.rows().flat_map(|scores| scores[self.n_base..].iter().copied()).collect();
+        Scores { values, n_classes: self.n_classes() }
+    }
 }
 
 /// Gain of each class in top-1 accuracy over the baseline, averaged by number of candidates.

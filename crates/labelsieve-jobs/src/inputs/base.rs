@@ -160,6 +160,8 @@ mod tests {
             network: Some("resnet10 0123".to_owned()),
             n_base: 0,
             settings: serde_json::Value::Null,
+            discriminant: None,
+            confidence: None,
         };
         saved.save(path).unwrap();
     }

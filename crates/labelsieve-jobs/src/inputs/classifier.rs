@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use labelsieve::classifier::WeightMatrix;
+use labelsieve::classifier::discriminant::Within;
+use labelsieve::classifier::{Confidence, FittedDiscriminant, WeightMatrix};
 use labelsieve::{Classifier, Features};
-use labelsieve_files::SavedClassifier;
+use labelsieve_files::{SavedClassifier, SavedConfidence, SavedDiscriminant};
 use labelsieve_files::work::Result;
 
 /// A classifier, and what its file says of it.
@@ -19,16 +20,10 @@ pub struct LoadedClassifier {
     pub network: Option<String>,
     /// The classifier.
     pub classifier: Box<dyn Classifier + Send + Sync>,
-    /// Its class weights, where it is made of such.
-    pub weights: Option<SavedClassifier>,
-}
-
-/// Reads class weights from disk.
-pub fn load_weights(path: &Path) -> Result<(SavedClassifier, WeightMatrix)> {
-    let saved = SavedClassifier::load(path)?;
-    let weights = Features::new(saved.weight.clone(), saved.dim)?;
-    let matrix = WeightMatrix::new(weights, saved.scale)?;
-    Ok((saved, matrix))
+    /// The leading classes that are base classes.
+    pub n_base: usize,
+    /// What its scores mean.
+    pub confidence: Confidence,
 }
 
 /// How a job reads the classifier of features in a file.
@@ -36,13 +31,56 @@ pub type ReadClassifier = fn(&Path) -> Result<LoadedClassifier>;
 
 /// Reads a classifier that `train` has written.
 pub fn load_classifier(path: &Path) -> Result<LoadedClassifier> {
-    let (saved, matrix) = load_weights(path)?;
+    let saved = SavedClassifier::load(path)?;
+    let (classifier, temperature): (Box<dyn Classifier + Send + Sync>, f32) = match discriminant_of(&saved)? {
+        Some(discriminant) => (Box::new(discriminant), 1.0),
+        None => (Box::new(matrix_of(&saved)?), saved.scale),
+    };
+    let confidence = match saved.confidence {
+        Some(saved) => Confidence::new(saved.temperature, saved.distances),
+        None => Confidence::new(temperature, Vec::new()),
+    };
     Ok(LoadedClassifier {
-        classes: saved.classes.clone(),
+        classes: saved.classes,
         dim: saved.dim,
-        backbone: saved.backbone.clone(),
-        network: saved.network.clone(),
-        classifier: Box::new(matrix),
-        weights: Some(saved),
+        backbone: saved.backbone,
+        network: saved.network,
+        classifier,
+        n_base: saved.n_base,
+        confidence,
     })
+}
+
+/// The class weights of a file.
+pub fn matrix_of(saved: &SavedClassifier) -> Result<WeightMatrix> {
+    let weights = Features::new(saved.weight.clone(), saved.dim)?;
+    Ok(WeightMatrix::new(weights, saved.scale)?)
+}
+
+/// The discriminant of a file, if it holds one.
+pub fn discriminant_of(saved: &SavedClassifier) -> Result<Option<FittedDiscriminant>> {
+    let Some(found) = &saved.discriminant else { return Ok(None) };
+    let wide = |values: &[f32]| values.iter().map(|&value| f64::from(value)).collect::<Vec<f64>>();
+    let covariance = wide(&found.covariance);
+    let within = match &found.basis {
+        None => Within::of_matrix(covariance, saved.dim),
+        Some(basis) => Within::in_span(wide(basis), covariance, saved.dim),
+    };
+    Ok(Some(FittedDiscriminant::new(wide(&saved.weight), within, found.n_pooled, found.shrinkage)?))
+}
+
+/// A discriminant as a file holds it, beside its means.
+pub fn saved_discriminant(model: &FittedDiscriminant) -> SavedDiscriminant {
+    let narrow = |values: &[f64]| values.iter().map(|&value| value as f32).collect::<Vec<f32>>();
+    SavedDiscriminant {
+        covariance: narrow(model.within().matrix()),
+        basis: model.within().basis().map(narrow),
+        shrinkage: model.gamma(),
+        n_pooled: model.n_pooled(),
+    }
+}
+
+/// What scores mean, as a file holds it.
+pub fn saved_confidence(confidence: &Confidence) -> SavedConfidence {
+    SavedConfidence { temperature: confidence.temperature(), distances: confidence.distances().to_vec() }
 }

@@ -342,7 +342,7 @@ impl Run {
         steps.push(Step { input: scored_with.to_owned(), ..score });
         let classifier = path("classifier.safetensors");
         let report = path("report.html");
-        let train = with_pools("train").option("relevance", &relevance).option("classifier", "cosine");
+        let train = with_pools("train").option("relevance", &relevance);
         let train = train.option("seed", &seed).option("device", &device).option("output", &classifier);
         steps.push(step(
             "Train a classifier with every candidate weighted by its relevance",

@@ -59,7 +59,7 @@ from ._report import report
 from ._table import Table
 
 if TYPE_CHECKING:
-    from ._estimators import Cleaner, CosineClassifier, PrototypeClassifier
+    from ._estimators import Cleaner, CosineClassifier, DiscriminantClassifier, PrototypeClassifier
     from ._folds import CleanKFold
 
 __all__ = [
@@ -68,6 +68,7 @@ __all__ = [
     "CleanlabInputs",
     "CosineClassifier",
     "DemoData",
+    "DiscriminantClassifier",
     "Examples",
     "Method",
     "PrototypeClassifier",
@@ -113,7 +114,7 @@ __all__ = [
     "write_relevance",
 ]
 
-_ESTIMATORS = ("Cleaner", "CosineClassifier", "PrototypeClassifier")
+_ESTIMATORS = ("Cleaner", "CosineClassifier", "DiscriminantClassifier", "PrototypeClassifier")
 
 
 def __getattr__(name: str) -> Any:

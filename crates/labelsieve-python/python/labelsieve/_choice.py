@@ -14,7 +14,7 @@ Rule = Literal["phrase", "plural", "any-word", "substring"]
 #: How a file stores its texts.
 TextFormat = Literal["yfcc", "csv", "tsv", "jsonl", "parquet"]
 #: Classifiers of features.
-ClassifierName = Literal["prototype", "cosine"]
+ClassifierName = Literal["auto", "prototype", "cosine", "discriminant"]
 #: Which classes compete while a network is fine-tuned.
 SoftmaxMode = Literal["joint", "separate"]
 #: Whether images of which none can be read are an error or a file without rows.

@@ -176,11 +176,13 @@ class SavedClassifier:
         n_base: int = 0,
         settings: Optional[dict[str, Any]] = None,
         network: Optional[str] = None,
+        discriminant: Any = None,
     ) -> None:
         #: The classes' names.
         self.classes_ = texts(classes)
-        #: One unit row per class.
+        #: One row per class: weights of unit length, or the mean of a discriminant's class.
         self.coef_ = as_rows(coef, "coef")
+        self._discriminant = discriminant
         #: The factor on cosines before the softmax.
         self.scale_ = scale
         #: The network that made the features as the user calls it, if known.
@@ -193,19 +195,29 @@ class SavedClassifier:
         self.settings = settings or {}
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """Cosines with the classes' weights, of shape (N, K)."""
+        """Cosines with the classes' weights, or a discriminant's scores, of shape (N, K)."""
+        if self._discriminant is not None:
+            return self._discriminant.scores(as_rows(X)).astype(np.float64)  # type: ignore[no-any-return]
         return _labelsieve.scores(as_rows(X), self.coef_).astype(np.float64)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of largest cosine."""
+        """The class of highest score."""
         found: npt.NDArray[Any] = self.classes_[self.decision_function(X).argmax(axis=1)]
         return found
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Softmax of the cosines times the scale."""
+        """Softmax of the cosines times the scale; of a discriminant, probabilities by left-out clean examples."""
+        if self._discriminant is not None:
+            return self._discriminant.probabilities(as_rows(X)).astype(np.float64)  # type: ignore[no-any-return]
         from ._estimators import softmax
 
         return softmax(self.scale_ * self.decision_function(X))
+
+    def typicality(self, X: Any) -> npt.NDArray[np.float64]:
+        """How typical each example is of its best class, as :meth:`DiscriminantClassifier.typicality`; of discriminants only."""
+        if self._discriminant is None:
+            raise ValueError("typicality: expected a discriminant, found a classifier by cosine")
+        return self._discriminant.typicality(as_rows(X)).astype(np.float64)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"SavedClassifier({len(self.classes_)} classes of {self.coef_.shape[1]} columns)"
@@ -222,7 +234,8 @@ def read_classifier(path: Path) -> SavedClassifier:
     SavedClassifier(3 classes of 64 columns)
     """
     classes, weight, scale, (backbone, network), n_base, settings = _labelsieve.read_classifier(path)
-    return SavedClassifier(classes, weight, scale, backbone, n_base, json.loads(settings), network)
+    discriminant = _labelsieve.Discriminant.read(path)
+    return SavedClassifier(classes, weight, scale, backbone, n_base, json.loads(settings), network, discriminant)
 
 
 def save_classifier(

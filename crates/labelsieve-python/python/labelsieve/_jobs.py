@@ -525,10 +525,11 @@ def train_files(
     *,
     class_text: Optional[Path] = None,
     decisions: Optional[Path] = None,
-    classifier: ClassifierName = "prototype",
+    classifier: ClassifierName = "auto",
     base: Optional[Path] = None,
     batch_size: Optional[int] = None,
     epochs: Optional[int] = None,
+    shrinkage: Union[float, str] = "auto",
     scale: Optional[float] = None,
     backbone: Optional[str] = None,
     clean_labels: Optional[Path] = None,
@@ -554,12 +555,16 @@ def train_files(
         made with.
     output : path
         File to write (.safetensors), for :func:`predict_files` and :func:`read_classifier`.
-    classifier : {"prototype", "cosine"}
-        The weighted mean of each class, or a cosine classifier.
+    classifier : {"auto", "prototype", "cosine", "discriminant"}
+        The weighted mean of each class, a cosine classifier, Gaussian classes that share one covariance, or the one of them
+        that does best on left-out clean examples.
     base : path, optional
         Classifier of base classes to extend.
     batch_size, epochs : int, optional
         For ``cosine``; by default 512 and 30.
+    shrinkage : float or {"auto", "ledoit-wolf", "oas", "left-out"}
+        For ``auto`` and ``discriminant``: how far the covariance is drawn towards a multiple of the unit matrix, above 0 and at
+        most 1, or how that is chosen.
     scale : float, optional
         Scale of the logits; by default that of the base classes, or 10.
     backbone : str, optional
@@ -588,6 +593,8 @@ def train_files(
     name = as_choice("classifier", classifier, ClassifierName)
     if name != "cosine" and (batch_size is not None or epochs is not None):
         raise ValueError(f"batch_size and epochs: expected with classifier=\"cosine\" alone, found classifier=\"{name}\"")
+    if name not in ("auto", "discriminant") and shrinkage != "auto":
+        raise ValueError(f"shrinkage: expected with classifier=\"auto\" or \"discriminant\", found classifier=\"{name}\"")
     options = {
         **_pools(clean, class_text, pool, clean_labels, pool_labels, allow_mixed),
         **_columns(embedding_column, label_column, id_column),
@@ -598,6 +605,7 @@ def train_files(
         "base": base,
         "batch_size": None if batch_size is None else _count("batch_size", batch_size),
         "epochs": None if epochs is None else _count("epochs", epochs, least=0),
+        "shrinkage": shrinkage if isinstance(shrinkage, str) else _number("shrinkage", shrinkage),
         "scale": None if scale is None else _number("scale", scale),
         "backbone": backbone,
         "seed": as_seed(seed),
@@ -698,6 +706,7 @@ def predict_files(
     features: Optional[Path] = None,
     images: Paths = (),
     top: int = 1,
+    reject: Optional[float] = None,
     image_column: Optional[str] = None,
     where: Names = (),
     strict: bool = False,
@@ -719,6 +728,8 @@ def predict_files(
         The examples: one of the two.
     top : int, default 1
         Guesses per example, best first.
+    reject : float, optional
+        Examples as unlike the classes as this share of those that belong, e.g. 0.05, get no class.
     image_column, where, strict
         Of images, as in :func:`embed_files`.
     embedding_column, id_column, allow_mixed
@@ -754,6 +765,7 @@ def predict_files(
         "where": _names(where),
         "strict": strict,
         "top": _count("top", top),
+        "reject": None if reject is None else _number("reject", reject),
         "allow_mixed": allow_mixed,
         "device": as_device(device),
     }

@@ -9,7 +9,7 @@ use labelsieve::{Classifier, Features};
 use labelsieve_files::inputs::tables::{labels_of, load, rows_by_class, rows_by_id};
 use labelsieve_files::work::table::{layout, percent};
 use labelsieve_files::{ExampleTable, TableColumns, read_relevance};
-use labelsieve_jobs::inputs::classifier::load_weights;
+use labelsieve_jobs::inputs::classifier::load_classifier;
 use labelsieve_report::{Cell, ResultTable, TableColumn, TableRow};
 
 use super::folder::Folder;
@@ -33,12 +33,13 @@ struct Class {
 /// How much each candidate of a class counts.
 type Weigh = fn(&Class) -> Vec<f32>;
 
+const TRAINED: &str = "all, by probability (discriminant)";
 const ORACLE: &str = "all relevant ones, by ground truth (prototypes)";
 
 impl Comparison {
-    /// Tests prototypes of clean icons alone, of all icons alike, of icons by relevance and by truth, and the classifier
-    /// that `train` wrote.
-    pub fn measure(folder: &Folder, sample: &Sample) -> Result<Comparison> {
+    /// Tests prototypes of clean icons alone, of all icons alike, of icons by relevance and by truth, the paper's cosine
+    /// classifier, and the classifier that `train` wrote.
+    pub fn measure(folder: &Folder, sample: &Sample, seed: u64) -> Result<Comparison> {
         let test = open(folder, "test.parquet")?;
         let classes = read_classes(folder, sample)?;
         let rows: Vec<usize> = (0..test.len()).collect();
@@ -66,8 +67,14 @@ impl Comparison {
             let matrix = prototypes(&weighted, features.dim(), Cosine::default().scale)?;
             ways.push((name, test(&matrix)?));
         }
-        let (_, cosine) = load_weights(&folder.path("model.safetensors"))?;
+        let weighted = classes
+            .iter()
+            .map(|class| WeightedClass::new(&class.clean, &class.noisy, &class.relevance))
+            .collect::<labelsieve::Result<Vec<_>>>()?;
+        let cosine = Cosine::default().train(&weighted, features.dim(), seed)?;
         ways.insert(3, ("all, by relevance (cosine classifier)", test(&cosine)?));
+        let trained = load_classifier(&folder.path("model.safetensors"))?;
+        ways.insert(4, (TRAINED, test(trained.classifier.as_ref())?));
         Ok(Comparison { ways })
     }
 

@@ -52,7 +52,7 @@ impl Demo {
         for (why, words) in self.steps(&folder) {
             commands.push(run_step(why, &words, steps)?);
         }
-        let comparison = Comparison::measure(&folder, &sample)?;
+        let comparison = Comparison::measure(&folder, &sample, self.seed.seed)?;
         let report = folder.path("report.html");
         let show = words("report").path(folder.path("run")).option("-o", &report);
         commands.push(show.to_string());
@@ -117,7 +117,6 @@ impl Demo {
                 "Train a classifier with every candidate weighted by its relevance",
                 with_pools("train")
                     .option("--relevance", path("relevance.parquet"))
-                    .option("--classifier", "cosine")
                     .option("--seed", &seed)
                     .option("--device", "cpu")
                     .option("-o", path("model.safetensors")),

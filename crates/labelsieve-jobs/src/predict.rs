@@ -95,7 +95,10 @@ impl Predict {
                 let source = images.open()?;
                 if self.reject.is_some() {
                     return Err(Error::input(
-                        words![option("reject"), " needs a classifier that was learned with left-out examples"],
+                        words![
+                            option("reject"),
+                            " needs a classifier that was learned with left-out examples"
+                        ],
                         words!["use ", option("features"), ", or leave out ", option("reject")],
                     ));
                 }
@@ -148,7 +151,10 @@ impl Predict {
                 let distances = saved.classifier.distances(&features, &scores);
                 distances.into_iter().map(|distance| saved.confidence.typicality(distance)).collect()
             });
-            sink.write(Predictions { ids, scores: &scores, confidence: &saved.confidence, typicality }, &saved.classes)?;
+            sink.write(
+                Predictions { ids, scores: &scores, confidence: &saved.confidence, typicality },
+                &saved.classes,
+            )?;
             progress.inc(rows.len() as u64);
         }
         let n_rejected = self.reject.map(|_| sink.n_rejected);
@@ -172,9 +178,13 @@ impl Predict {
                 ),
             ],
             if n == 0 {
-                "train it again with a clean example and candidates, or two clean examples, per class".to_owned()
+                "train it again with a clean example and candidates, or two clean examples, per class"
+                    .to_owned()
             } else {
-                format!("reject a larger share, at least {:.3}, or train with more clean examples", 1.0 / (n + 1) as f64)
+                format!(
+                    "reject a larger share, at least {:.3}, or train with more clean examples",
+                    1.0 / (n + 1) as f64
+                )
             },
         ))
     }

@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 
 import labelsieve
-from labelsieve import Cleaner, CosineClassifier, PrototypeClassifier, relevance
+from labelsieve import Cleaner, CosineClassifier, DiscriminantClassifier, PrototypeClassifier, relevance
 
 sklearn = pytest.importorskip("sklearn", minversion="1.6", reason="scikit-learn 1.6 is not installed")
 
 #: What `check_estimator` asks for and these estimators do not do, with the reason: nothing so far.
-EXCEPTIONS: dict[str, dict[str, str]] = {"Cleaner": {}, "PrototypeClassifier": {}, "CosineClassifier": {}}
+EXCEPTIONS: dict[str, dict[str, str]] = {
+    "Cleaner": {},
+    "PrototypeClassifier": {},
+    "CosineClassifier": {},
+    "DiscriminantClassifier": {},
+}
 
 
 class VerifiedCleaner(Cleaner):
@@ -33,8 +38,20 @@ class VerifiedCosineClassifier(CosineClassifier):
         return super().fit(X, y, is_clean, relevance)
 
 
+class VerifiedDiscriminantClassifier(DiscriminantClassifier):
+    def fit(self, X, y, is_clean=True, relevance=None):
+        return super().fit(X, y, is_clean, relevance)
+
+
 @pytest.mark.parametrize(
-    "estimator", [VerifiedCleaner(), VerifiedPrototypeClassifier(), VerifiedCosineClassifier()], ids=repr
+    "estimator",
+    [
+        VerifiedCleaner(),
+        VerifiedPrototypeClassifier(),
+        VerifiedCosineClassifier(),
+        VerifiedDiscriminantClassifier(),
+    ],
+    ids=repr,
 )
 def test_check_estimator_passes_but_for_the_exceptions(estimator):
     from sklearn.utils.estimator_checks import check_estimator
@@ -178,6 +195,49 @@ def test_cleaning_helps_and_probabilities_follow_the_scale(sample):
     powers = np.exp(10 * cleaned.decision_function(sample.X_test))
     np.testing.assert_allclose(probabilities, powers / powers.sum(axis=1, keepdims=True), rtol=1e-9)
     assert (cleaned.classes_[probabilities.argmax(axis=1)] == cleaned.predict(sample.X_test)).all()
+
+
+def test_a_discriminant_is_scikit_learns_where_all_examples_are_clean(sample):
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    # As many of each class: scikit-learn weighs classes by their size, this one alike.
+    least = min(np.bincount(sample.y_test))
+    rows = np.concatenate([np.flatnonzero(sample.y_test == c)[:least] for c in np.unique(sample.y_test)])
+    X, y = labelsieve.normalize(sample.X_test[rows]), sample.y_test[rows]
+    ours = DiscriminantClassifier(shrinkage=0.3).fit(X, y, is_clean=True)
+    theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.3).fit(X, y)
+    probabilities = theirs.predict_proba(sample.X)
+    assert ours.shrinkage_ == 0.3
+    scores = ours.decision_function(sample.X)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(powers / powers.sum(axis=1, keepdims=True), probabilities, atol=1e-3)
+
+
+def test_a_discriminant_knows_how_sure_it_is_and_what_belongs_to_no_class(sample, tmp_path):
+    fitted = DiscriminantClassifier().fit(sample.X, sample.y, is_clean=sample.is_clean)
+    prototypes = PrototypeClassifier().fit(sample.X, sample.y, is_clean=sample.is_clean)
+    reached = fitted.score(sample.X_test, sample.y_test)
+    assert reached >= prototypes.score(sample.X_test, sample.y_test) - 0.02
+    probabilities = fitted.predict_proba(sample.X_test)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert abs(probabilities.max(axis=1).mean() - reached) < 0.15
+    strangers = np.random.default_rng(0).normal(size=(200, sample.X.shape[1])).astype(np.float32)
+    assert fitted.typicality(strangers).mean() < fitted.typicality(sample.X_test).mean() - 0.1
+
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert (copy.predict(sample.X_test) == fitted.predict(sample.X_test)).all()
+    np.testing.assert_allclose(copy.predict_proba(sample.X_test), probabilities, atol=1e-4)
+    path = tmp_path / "m.safetensors"
+    fitted.save(path)
+    read = labelsieve.read_classifier(path)
+    assert (read.predict(sample.X_test) == fitted.predict(sample.X_test).astype(str)).all()
+    np.testing.assert_allclose(read.predict_proba(sample.X_test), probabilities, atol=1e-4)
+    np.testing.assert_allclose(read.typicality(sample.X_test), copy.typicality(sample.X_test))
+    prototypes.save(path)
+    with pytest.raises(ValueError, match="expected a discriminant, found a classifier by cosine"):
+        labelsieve.read_classifier(path).typicality(sample.X_test)
+    with pytest.raises(ValueError, match="above 0 and at most 1"):
+        DiscriminantClassifier(shrinkage=0).fit(sample.X, sample.y, is_clean=sample.is_clean)
 
 
 @pytest.mark.parametrize("kind", ["text", "object", "arrow", "categorical"])

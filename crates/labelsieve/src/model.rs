@@ -210,7 +210,9 @@ impl Scores {
     /// The class of highest score of an example, the first of equals.
     pub fn best(&self, example: usize) -> usize {
         let scores = self.row(example).iter().enumerate();
-        scores.fold((0, f32::NEG_INFINITY), |best, (c, &score)| if score > best.1 { (c, score) } else { best }).0
+        scores
+            .fold((0, f32::NEG_INFINITY), |best, (c, &score)| if score > best.1 { (c, score) } else { best })
+            .0
     }
 }
 

@@ -6,8 +6,8 @@ use labelsieve::classifier::{Confidence, Cosine, Shrinkage, WeightedClass};
 use labelsieve::evaluation::{Calibration, Interval, accuracy_of};
 use labelsieve::{Classifier as _, Features};
 use labelsieve_files::work::Result;
-use labelsieve_numerics::Watch;
 use labelsieve_jobs::train::{Classifier, ClassifierKind as _, Learned, LearnedClassifier, TrainingSet};
+use labelsieve_numerics::Watch;
 use serde::{Deserialize, Serialize};
 
 use super::score::ClassScores;
@@ -88,9 +88,8 @@ pub fn measure(
     let (features, labels) = &context.test;
     let dim = features.dim();
     let weighted = |weights: fn(&ClassScores) -> &[f32]| {
-        let class = |c: usize| {
-            WeightedClass::new(&trial.clean[c], trial.pools[c].features(), weights(&scores[c]))
-        };
+        let class =
+            |c: usize| WeightedClass::new(&trial.clean[c], trial.pools[c].features(), weights(&scores[c]));
         (0..scores.len()).map(class).collect::<labelsieve::Result<Vec<_>>>()
     };
     let classes = weighted(|scores| &scores.relevance)?;

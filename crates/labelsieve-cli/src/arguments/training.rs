@@ -94,10 +94,10 @@ impl TrainingArguments {
         }
         trained.choice.iter().for_each(|choice| printer.note(&choice.to_string()));
         let classes = counted(trained.n_classes, "class");
-        let kind = trained.classifier.as_deref().unwrap_or("classifier");
-        let shrinkage = trained.shrinkage.map_or(String::new(), |gamma| format!(", shrinkage {gamma:.3}"));
+        let kind = trained.classifier.as_deref().map_or(String::new(), |kind| format!("{kind} "));
+        let shrinkage = trained.shrinkage.map_or(String::new(), |gamma| format!(" (shrinkage {gamma:.3})"));
         printer.note(&format!(
-            "{kind} of {classes} with {} features{shrinkage} written to `{}`",
+            "{kind}classifier of {classes} with {} features written to `{}`{shrinkage}",
             trained.dim,
             self.output.display()
         ));

@@ -76,7 +76,7 @@ fn files_without_rows_are_an_error_only_where_rows_are_needed() {
         let line = format!("evaluate --model M.safetensors --test E.{format} --json");
         refuses(folder, &line, &[&format!("`E.{format}` contains no examples"), "hint: "]);
         let predicted = run(folder, &format!("predict --model M.safetensors --features E.{format}")).ok();
-        assert_eq!(predicted.out, "id\trank\tclass\tscore\n");
+        assert_eq!(predicted.out, "id\trank\tclass\tscore\tprobability\ttypicality\n");
     }
 }
 

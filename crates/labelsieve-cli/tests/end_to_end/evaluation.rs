@@ -18,7 +18,11 @@ fn new_classes_join_base_classes_without_touching_them() {
     }
     let pools =
         |name: &str| format!("train --clean C-{name}.npz --pool N-{name}.npz --relevance R-{name}.parquet");
-    run(folder, &format!("{} --scale 7 --backbone resnet10 -o B.safetensors", pools("base"))).ok();
+    run(
+        folder,
+        &format!("{} --classifier prototype --scale 7 --backbone resnet10 -o B.safetensors", pools("base")),
+    )
+    .ok();
     for classifier in ["prototype", "cosine --epochs 3"] {
         let line =
             format!("{} --base B.safetensors --classifier {classifier} -o A.safetensors", pools("new"));

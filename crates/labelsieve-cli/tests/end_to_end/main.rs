@@ -21,6 +21,7 @@ mod bad_hub_folder;
 mod bad_output;
 mod bad_settings;
 mod class_text;
+mod classifiers;
 mod decisions;
 mod decisions_import;
 mod demo_folder;

@@ -128,7 +128,8 @@ fn a_dash_writes_csv_to_stdout_and_everything_else_to_stderr() {
     let csv = run(folder, &format!("{predict} -o -")).ok().out;
     let tsv = run(folder, predict).ok().out;
     assert!(
-        csv.starts_with("id,rank,class,score\n0,1,") && tsv.starts_with("id\trank\tclass\tscore\n0\t1\t")
+        csv.starts_with("id,rank,class,score,probability,typicality\n0,1,")
+            && tsv.starts_with("id\trank\tclass\tscore\tprobability\ttypicality\n0\t1\t")
     );
     run(folder, &format!("{predict} -o p.csv")).ok();
     run(folder, &format!("{predict} -o p.tsv")).ok();
@@ -158,7 +159,7 @@ fn predictions_stay_one_line_each_and_ids_that_are_row_numbers_are_said_to_be() 
     run(folder, line).ok();
     let said = run(folder, "predict --model M.safetensors --features T.npz --top 2").ok();
     assert!(said.err.contains("`T.npz` has no ids; using row numbers"), "{}", said.err);
-    assert!(said.out.lines().all(|line| line.split('\t').count() == 4), "{}", said.out);
+    assert!(said.out.lines().all(|line| line.split('\t').count() == 6), "{}", said.out);
     assert!(said.out.contains("\tc\\\\0\\t\\u{1b}[31mx\t"), "{}", said.out);
     let csv = run(folder, "predict --model M.safetensors --features T.npz -o -").ok().out;
     assert!(csv.contains(&format!(",{}x,", name(0))), "CSV keeps the name as it is: {csv}");

@@ -162,13 +162,15 @@ fn a_saved_classifier_predicts_as_it_was_measured() {
     let (top_1, top_5) = accuracy(folder);
     let printed = run(folder, "predict --model M.safetensors --features T.npz --top 5").ok().out;
     let mut lines = printed.lines();
-    assert_eq!(lines.next(), Some("id\trank\tclass\tscore"));
+    assert_eq!(lines.next(), Some("id\trank\tclass\tscore\tprobability\ttypicality"));
     let (mut first, mut among_five, n) = (0, 0, task.test_labels.len());
     for line in lines {
         let cells: Vec<&str> = line.split('\t').collect();
-        let [id, rank, class, score] = cells[..] else { panic!("{line}") };
+        let [id, rank, class, score, probability, typicality] = cells[..] else { panic!("{line}") };
         let truth = task.test_labels[id.parse::<usize>().expect("a row number")];
         assert!(score.parse::<f32>().expect("a number").abs() <= 10.001, "{line}");
+        let is_share = |cell: &str| (0.0..=1.0).contains(&cell.parse::<f64>().expect("a number"));
+        assert!(is_share(probability) && is_share(typicality), "{line}");
         among_five += usize::from(class == truth.to_string());
         first += usize::from(class == truth.to_string() && rank == "1");
     }

@@ -34,8 +34,8 @@ fn options_that_do_nothing_are_refused_by_name() {
         (clean, "--label-column l", &format!("{no_columns}--label-column")),
         (clean, "--candidates c.csv --pool-labels n.txt", "--candidates does not use --pool-labels"),
         ("score --clean C.npz --pool clip -o S.parquet", "--embedding-column e", no_columns),
-        (train, "--epochs 30", "--classifier prototype does not use --epochs"),
-        (train, "--batch-size 512", "--classifier prototype does not use --batch-size"),
+        (train, "--epochs 30", "--classifier auto does not use --epochs"),
+        (train, "--batch-size 512", "--classifier auto does not use --batch-size"),
         (train, "--id-column id", &format!("{no_columns}--id-column")),
         (
             "match --classes c.toml --text t.csv -o c.csv",

@@ -54,12 +54,30 @@ fn an_invalid_discriminant_is_not_saved() {
         bad
     };
     for (bad, message) in [
-        (with(|bad| bad.discriminant.as_mut().unwrap().covariance.truncate(8)), "covariance: expected as many"),
-        (with(|bad| bad.discriminant.as_mut().unwrap().covariance[4] = f32::NAN), "finite numbers, found NaN"),
-        (with(|bad| bad.discriminant.as_mut().unwrap().shrinkage = 0.0), "shrinkage: expected a number above 0"),
-        (with(|bad| bad.discriminant.as_mut().unwrap().n_pooled = 0), "n_pooled: expected at least 1, found 0"),
-        (with(|bad| bad.confidence.as_mut().unwrap().temperature = f32::NAN), "temperature: expected a positive"),
-        (with(|bad| bad.confidence.as_mut().unwrap().distances.reverse()), "left_out_distances: expected finite"),
+        (
+            with(|bad| bad.discriminant.as_mut().unwrap().covariance.truncate(8)),
+            "covariance: expected as many",
+        ),
+        (
+            with(|bad| bad.discriminant.as_mut().unwrap().covariance[4] = f32::NAN),
+            "finite numbers, found NaN",
+        ),
+        (
+            with(|bad| bad.discriminant.as_mut().unwrap().shrinkage = 0.0),
+            "shrinkage: expected a number above 0",
+        ),
+        (
+            with(|bad| bad.discriminant.as_mut().unwrap().n_pooled = 0),
+            "n_pooled: expected at least 1, found 0",
+        ),
+        (
+            with(|bad| bad.confidence.as_mut().unwrap().temperature = f32::NAN),
+            "temperature: expected a positive",
+        ),
+        (
+            with(|bad| bad.confidence.as_mut().unwrap().distances.reverse()),
+            "left_out_distances: expected finite",
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let error = bad.save(folder.path().join("c.safetensors")).unwrap_err().to_string();

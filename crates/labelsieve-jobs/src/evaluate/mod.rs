@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use labelsieve::evaluation::{self, Accuracy, GroupGain, accuracy};
+use labelsieve::{Classifier, Features, Scores};
 use labelsieve_files::inputs::same_network::{MixedNetworks, Origin};
 use labelsieve_files::inputs::tables::{Table, labels_of, load};
 use labelsieve_files::work::{Error, Monitor, Result, option, words};
-use labelsieve::{Classifier, Features, Scores};
 use labelsieve_files::{ExampleTable, read_relevance};
 use labelsieve_networks::image_files::ImageSource;
 use labelsieve_networks::opening::image_input::ImageFiles;

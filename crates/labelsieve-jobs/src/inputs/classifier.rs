@@ -5,8 +5,8 @@ use std::path::Path;
 use labelsieve::classifier::discriminant::Within;
 use labelsieve::classifier::{Confidence, FittedDiscriminant, WeightMatrix};
 use labelsieve::{Classifier, Features};
-use labelsieve_files::{SavedClassifier, SavedConfidence, SavedDiscriminant};
 use labelsieve_files::work::Result;
+use labelsieve_files::{SavedClassifier, SavedConfidence, SavedDiscriminant};
 
 /// A classifier, and what its file says of it.
 pub struct LoadedClassifier {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use labelsieve::Features;
-use labelsieve::classifier::auto::{Choice, Contender, MAX_COMPARED_WITH_COSINE};
+use labelsieve::classifier::auto::{ClassifierChoice, Contender, MAX_COMPARED_WITH_COSINE};
 use labelsieve::classifier::discriminant::{BaseClasses, ClassSums, DiscriminantFit};
 use labelsieve::classifier::{Cosine, Discriminant, LeftOut, Shrinkage, WeightMatrix};
 use labelsieve_files::inputs::same_network::Origin;
@@ -83,7 +83,7 @@ fn choose(set: &TrainingSet, shrinkage: Shrinkage) -> Result<LearnedClassifier> 
         Contender { name: "prototype", left_out: &prototypes, start },
     ];
     contenders.extend(cosine.as_ref().map(|left_out| Contender { name: "cosine", left_out, start }));
-    let choice = Choice::among(&contenders);
+    let choice = ClassifierChoice::among(&contenders);
     let learned = match choice.chosen {
         "prototype" => {
             let sums = set.by_relevance;

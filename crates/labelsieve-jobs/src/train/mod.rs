@@ -8,9 +8,11 @@ mod examples;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use labelsieve::classifier::auto::Choice;
+use labelsieve::classifier::auto::ClassifierChoice;
 use labelsieve::classifier::discriminant::ClassSums;
-use labelsieve::classifier::{Confidence, Cosine, FittedDiscriminant, Shrinkage, WeightMatrix, WeightedClass};
+use labelsieve::classifier::{
+    Confidence, Cosine, FittedDiscriminant, Shrinkage, WeightMatrix, WeightedClass,
+};
 use labelsieve::engine::Engine;
 use labelsieve::evaluation::{CheckedClass, LeaveOneOut, LeaveOneOutCheck};
 use labelsieve::{Classifier as _, Features};
@@ -150,7 +152,7 @@ pub struct LearnedClassifier {
     /// How sure its scores are, where examples were left out to see.
     pub confidence: Option<Confidence>,
     /// Why this one, where there was a choice.
-    pub choice: Option<Choice>,
+    pub choice: Option<ClassifierChoice>,
 }
 
 impl LearnedClassifier {
@@ -196,7 +198,7 @@ pub struct TrainSummary {
     pub shrinkage: Option<f64>,
     /// How classifiers do on clean examples that are left out in turn, and which was chosen, where there was a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub choice: Option<Choice>,
+    pub choice: Option<ClassifierChoice>,
     /// How prototypes do on clean examples that are left out in turn.
     pub left_out: LeaveOneOut,
     /// Candidates that people decided about, where decisions were given.

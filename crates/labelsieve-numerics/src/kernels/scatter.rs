@@ -49,7 +49,8 @@ impl Scatter {
         self.sums
     }
 
-    fn flush(&mut self) {
+    /// Multiplies the rows that wait for others.
+    pub fn flush(&mut self) {
         let d = self.dim;
         if d == 0 || self.waiting.is_empty() {
             return;

@@ -48,7 +48,7 @@ pub struct LeftOutResult {
 
 /// What was chosen, and why.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Choice {
+pub struct ClassifierChoice {
     /// The classifier.
     pub chosen: &'static str,
     /// Clean examples that were left out in turn.
@@ -57,10 +57,10 @@ pub struct Choice {
     pub results: Vec<LeftOutResult>,
 }
 
-impl Choice {
+impl ClassifierChoice {
     /// The first contender, unless another has a lower loss by more than two standard errors on at least
     /// [`MIN_TO_CHOOSE`] examples. All have left out the same examples.
-    pub fn among(contenders: &[Contender]) -> Choice {
+    pub fn among(contenders: &[Contender]) -> ClassifierChoice {
         let losses: Vec<Vec<f64>> = contenders
             .iter()
             .map(|contender| {
@@ -73,30 +73,33 @@ impl Choice {
         for (other, of_other) in losses.iter().enumerate().skip(1) {
             let gains = || losses[0].iter().zip(of_other).map(|(first, other)| first - other);
             let mean = gains().sum::<f64>() / n.max(1) as f64;
-            let variance = gains().map(|gain| (gain - mean).powi(2)).sum::<f64>() / n.saturating_sub(1).max(1) as f64;
+            let variance =
+                gains().map(|gain| (gain - mean).powi(2)).sum::<f64>() / n.saturating_sub(1).max(1) as f64;
             let is_better = mean > MARGIN * (variance / n.max(1) as f64).sqrt();
             let is_best = of_other.iter().sum::<f64>() < losses[best].iter().sum();
             if n >= MIN_TO_CHOOSE && of_other.len() == n && is_better && is_best {
                 best = other;
             }
         }
-        let mean = |losses: &[f64]| {
-            (!losses.is_empty()).then(|| losses.iter().sum::<f64>() / losses.len() as f64)
-        };
+        let mean =
+            |losses: &[f64]| (!losses.is_empty()).then(|| losses.iter().sum::<f64>() / losses.len() as f64);
         let results = contenders.iter().zip(&losses).map(|(contender, losses)| LeftOutResult {
             classifier: contender.name,
             accuracy: contender.left_out.accuracy(),
             loss: mean(losses),
         });
-        Choice { chosen: contenders[best].name, n_left_out: n, results: results.collect() }
+        ClassifierChoice { chosen: contenders[best].name, n_left_out: n, results: results.collect() }
     }
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for ClassifierChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Choice { chosen, n_left_out, results } = self;
+        let ClassifierChoice { chosen, n_left_out, results } = self;
         if *n_left_out < MIN_TO_CHOOSE {
-            return write!(f, "classifier: {chosen}, the usual one; {n_left_out} left-out clean examples are too few to compare others");
+            return write!(
+                f,
+                "classifier: {chosen}, the usual one; {n_left_out} left-out clean examples are too few to compare others"
+            );
         }
         let shown = |result: &LeftOutResult| {
             let percent = |share: f64| format!(" {:.1} %", 100.0 * share);
@@ -184,7 +187,7 @@ mod tests {
 
     fn choose(first: &LeftOut, second: &LeftOut) -> &'static str {
         let contender = |name, left_out| Contender { name, left_out, start: 1.0 };
-        Choice::among(&[contender("first", first), contender("second", second)]).chosen
+        ClassifierChoice::among(&[contender("first", first), contender("second", second)]).chosen
     }
 
     #[test]

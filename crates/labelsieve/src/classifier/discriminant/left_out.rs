@@ -1,9 +1,9 @@
 //! Every clean example as the discriminant without it would classify it.
 
+use super::Moments;
 use super::sums::ClassSums;
 use super::whitening::Whitening;
 use super::within::products;
-use super::Moments;
 use crate::classifier::left_out::{KeptRow, LeftOut};
 
 /// Leaves out one example at a time.

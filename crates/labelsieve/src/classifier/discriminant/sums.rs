@@ -45,8 +45,7 @@ enum Rows {
 impl ClassSums {
     /// No classes yet; there will be `n_classes`, with at most `n_rows` examples of `dim` numbers.
     pub fn new(dim: usize, n_classes: usize, n_rows: usize) -> ClassSums {
-        let rows =
-            if n_rows < dim { Rows::Listed(Vec::new()) } else { Rows::Summed(Scatter::new(dim)) };
+        let rows = if n_rows < dim { Rows::Listed(Vec::new()) } else { Rows::Summed(Scatter::new(dim)) };
         ClassSums { dim, n_expected: n_classes, classes: Vec::new(), rows, spread: Spread::new(dim) }
     }
 
@@ -101,6 +100,13 @@ impl ClassSums {
         let kept = clean.select(&(0..clean.len()).step_by(step).collect::<Vec<_>>());
         self.classes.push(ClassSum { total, sum, kept });
         Ok(())
+    }
+
+    /// Multiplies the rows that wait for others, which happens by itself later.
+    pub fn flush(&mut self) {
+        if let Rows::Summed(scatter) = &mut self.rows {
+            scatter.flush();
+        }
     }
 
     /// Numbers per feature.

@@ -96,10 +96,8 @@ fn distances_and_covariance_agree_with_explicit_inverses() {
         let found: Vec<f32> = scores.iter().map(|score| score - scores[0]).collect();
         assert_close(&found, &expected, 1e-3);
     }
-    let nearest: Vec<f32> = squared
-        .chunks_exact(3)
-        .map(|row| row.iter().copied().fold(f32::INFINITY, f32::min).sqrt())
-        .collect();
+    let nearest: Vec<f32> =
+        squared.chunks_exact(3).map(|row| row.iter().copied().fold(f32::INFINITY, f32::min).sqrt()).collect();
     assert_close(&fitted.model.distances(&test, &scores), &nearest, 1e-3);
 }
 
@@ -219,7 +217,10 @@ fn classes_without_spread_and_single_examples_have_finite_scores() {
         for query in [&east, &north, &zero] {
             let scores = fitted.model.scores(query);
             let distance = fitted.model.distances(query, &scores)[0];
-            assert!(distance.is_finite() && scores.values.iter().all(|score| score.is_finite()), "{scores:?}");
+            assert!(
+                distance.is_finite() && scores.values.iter().all(|score| score.is_finite()),
+                "{scores:?}"
+            );
         }
         let scores = fitted.model.scores(&east);
         assert_eq!(classes[scores.best(0)].clean(), &east);

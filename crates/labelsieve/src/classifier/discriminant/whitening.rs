@@ -33,7 +33,12 @@ impl Whitening {
             (0..rank).for_each(|i| matrix[i * rank + i] += ridge);
             if let Some(factor) = Cholesky::new(matrix, rank) {
                 let within_share = 1.0 - gamma;
-                return Whitening { within: within.clone(), within_share, factor, outside: 1.0 / ridge.sqrt() };
+                return Whitening {
+                    within: within.clone(),
+                    within_share,
+                    factor,
+                    outside: 1.0 / ridge.sqrt(),
+                };
             }
             ridge *= 2.0;
         }

@@ -97,7 +97,7 @@ impl Within {
     pub(super) fn expanded(&self, coordinates: &[f64]) -> Vec<f64> {
         let Some(basis) = &self.basis else { return coordinates.to_vec() };
         let rank = self.rank();
-        let n = if rank == 0 { 0 } else { coordinates.len() / rank };
+        let n = coordinates.len().checked_div(rank).unwrap_or(0);
         let mut rows = vec![0.0; n * self.dim];
         let right = Layout::by_rows(rank, self.dim);
         let left = (coordinates, Layout::by_rows(n, rank));

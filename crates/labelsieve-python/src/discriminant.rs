@@ -93,7 +93,9 @@ impl PyDiscriminant {
         })?
         .map_err(method_error)?;
         let confidence = fitted.left_out.confidence(1.0);
-        Ok(PyDiscriminant { model: fitted.model, confidence })
+        // As a file, or a pickle, will hold it: a copy must not differ by a rounding.
+        let model = fitted.model.rounded().map_err(method_error)?;
+        Ok(PyDiscriminant { model, confidence })
     }
 
     /// The arrays that it is made of.

@@ -82,7 +82,7 @@ def test_what_python_writes_the_command_line_reads(demo, tmp_path):
     for name in ("best_clean", "reciprocal_neighbours"):
         assert again[name].tolist() == fitted.to_table(ids)[name].tolist()
     pools = ["--clean", demo / "clean.npz", "--pool", demo / "noisy.npz"]
-    command("train", *pools, "--relevance", "r.parquet", "-o", "m.safetensors", cwd=tmp_path)
+    command("train", *pools, "--relevance", "r.parquet", "--classifier", "prototype", "-o", "m.safetensors", cwd=tmp_path)
     trained = labelsieve.read_classifier(tmp_path / "m.safetensors")
     order = [list(fitted.classes_).index(name) for name in trained.classes_]
     np.testing.assert_allclose(trained.coef_, fitted.coef_[order], atol=1e-6)

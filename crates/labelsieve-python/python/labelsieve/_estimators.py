@@ -493,7 +493,8 @@ class DiscriminantClassifier(ClassifierMixin, _CleaningEstimator):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of highest score."""
-        found: npt.NDArray[Any] = self.classes_[self._scores(X).argmax(axis=1)]
+        scores = self._scores(X)
+        found: npt.NDArray[Any] = self.classes_[scores.argmax(axis=1)]
         return found
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Optional, Protocol, Union
+from typing import Any, Optional, Protocol, Union, final
 
 import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "Discriminant",
     "NEIGHBOURS",
     "__version__",
     "affinity",
@@ -107,6 +108,7 @@ def train(
 ) -> _Rows: ...
 def scores(x: _Rows, weights: _Rows) -> _Rows: ...
 
+@final
 class Discriminant:
     def __new__(
         cls,

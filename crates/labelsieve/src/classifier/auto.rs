@@ -63,10 +63,7 @@ impl ClassifierChoice {
     pub fn among(contenders: &[Contender]) -> ClassifierChoice {
         let losses: Vec<Vec<f64>> = contenders
             .iter()
-            .map(|contender| {
-                let (temperature, _) = contender.left_out.temperature(contender.start);
-                contender.left_out.losses(temperature)
-            })
+            .map(|contender| contender.left_out.losses(contender.left_out.temperature(contender.start)))
             .collect();
         let n = losses[0].len();
         let mut best = 0;

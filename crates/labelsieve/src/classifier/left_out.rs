@@ -57,19 +57,30 @@ impl LeftOut {
         .collect()
     }
 
-    /// The factor on scores that makes the softmax most likely, and the loss there: that of all examples, and ½ ln²(t/start),
-    /// so that few examples, all of them right, do not make it infinite.
-    pub fn temperature(&self, start: f64) -> (f64, f64) {
+    /// The factor on scores that makes the softmax most likely, with ½ ln²(t/start) added to the loss of all examples, so that
+    /// few of them, all right, do not make it infinite.
+    pub fn temperature(&self, start: f64) -> f64 {
+        let found = self.search(start, |logarithm| 0.5 * logarithm * logarithm);
+        found.logarithm.exp() * start
+    }
+
+    /// The loss of all examples at the factor that suits them best: how well the scores rank, however they are scaled.
+    pub fn least_loss(&self, start: f64) -> f64 {
+        self.search(start, |_| 0.0).loss
+    }
+
+    /// The least of the losses and `penalty` over the logarithms of factors relative to `start`.
+    fn search(&self, start: f64, penalty: impl Fn(f64) -> f64) -> Factor {
         const STEPS: i32 = 8; // to each power of e
-        let loss = |step: f64| {
-            let logarithm = step / f64::from(STEPS);
-            self.losses(start * logarithm.exp()).iter().sum::<f64>() + 0.5 * logarithm * logarithm
-        };
-        let coarse = (-8 * STEPS..=4 * STEPS).map(f64::from);
-        let best = |a: (f64, f64), b: (f64, f64)| if b.1 < a.1 { b } else { a };
-        let with_loss = |step: f64| (step, loss(step));
-        let (step, least) = coarse.map(with_loss).fold((0.0, f64::INFINITY), best);
-        ((step / f64::from(STEPS)).exp() * start, least)
+        let mut best = Factor { logarithm: 0.0, loss: f64::INFINITY };
+        for step in -8 * STEPS..=4 * STEPS {
+            let logarithm = f64::from(step) / f64::from(STEPS);
+            let loss = self.losses(start * logarithm.exp()).iter().sum::<f64>() + penalty(logarithm);
+            if loss < best.loss {
+                best = Factor { logarithm, loss };
+            }
+        }
+        best
     }
 
     /// The share whose class scores highest.
@@ -84,8 +95,7 @@ impl LeftOut {
 
     /// Probabilities and typicality by these examples; `start`: the factor on scores where there are none.
     pub fn confidence(&self, start: f64) -> Confidence {
-        let (temperature, _) = self.temperature(start);
-        Confidence::new(temperature as f32, self.distances.clone())
+        Confidence::new(self.temperature(start) as f32, self.distances.clone())
     }
 
     /// As the prototypes of all classes, base classes first, would score them.
@@ -121,6 +131,12 @@ impl LeftOut {
     }
 }
 
+/// A factor on scores, and the loss there.
+struct Factor {
+    logarithm: f64,
+    loss: f64,
+}
+
 /// The probabilities that scores stand for.
 pub(super) fn probabilities(scores: &[f32], temperature: f32) -> Vec<f32> {
     let mut logits: Vec<f32> = scores.iter().map(|score| score * temperature).collect();
@@ -145,8 +161,9 @@ mod tests {
         let losses = found.losses(1.0);
         assert!((losses[0] - (4f64 / 3.0).ln()).abs() < 1e-6 && (losses[1] - 4f64.ln()).abs() < 1e-6);
         assert_eq!(found.accuracy(), Some(0.5));
-        let (temperature, loss) = found.temperature(1.0);
-        assert!(temperature < 0.9 && loss < losses.iter().sum(), "{temperature} {loss}"); // half right: no confidence
+        let temperature = found.temperature(1.0);
+        assert!(temperature < 0.9, "{temperature}"); // half right: no confidence
+        assert!((found.least_loss(1.0) - 2.0 * 2f64.ln()).abs() < 1e-3); // both classes alike
     }
 
     #[test]
@@ -157,10 +174,10 @@ mod tests {
             distances: vec![0.0; n],
             n_classes: 2,
         };
-        let few = right(2).temperature(1.0).0;
-        let many = right(200).temperature(1.0).0;
+        let few = right(2).temperature(1.0);
+        let many = right(200).temperature(1.0);
         assert!(1.0 < few && few < many && many < 20.0, "{few} {many}");
-        assert_eq!(LeftOut::default().temperature(10.0).0, 10.0);
+        assert_eq!(LeftOut::default().temperature(10.0), 10.0);
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl Discriminant {
                 let mut best: Option<(f64, f64, (LeftOut, Whitening))> = None;
                 for gamma in [start].into_iter().chain(GRID) {
                     let weighed = weigh(gamma)?;
-                    let (_, loss) = weighed.0.temperature(1.0);
+                    let loss = weighed.0.least_loss(1.0);
                     let prior = if self.shrinkage == Shrinkage::Auto { penalty(gamma, start) } else { 0.0 };
                     if best.as_ref().is_none_or(|(_, least, _)| loss + prior < *least) {
                         best = Some((gamma, loss + prior, weighed));

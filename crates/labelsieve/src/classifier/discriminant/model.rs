@@ -88,6 +88,18 @@ impl FittedDiscriminant {
         self.n_pooled
     }
 
+    /// The same with means and covariance rounded to single precision, as files hold them.
+    pub fn rounded(&self) -> Result<FittedDiscriminant> {
+        let round =
+            |values: &[f64]| values.iter().map(|&value| f64::from(value as f32)).collect::<Vec<f64>>();
+        let matrix = round(self.within().matrix());
+        let within = match self.within().basis() {
+            None => Within::of_matrix(matrix, self.dim),
+            Some(basis) => Within::in_span(round(basis), matrix, self.dim),
+        };
+        FittedDiscriminant::new(round(&self.means), within, self.n_pooled, self.gamma)
+    }
+
     /// As classes that new ones are added to.
     pub fn as_base(&self) -> BaseClasses {
         BaseClasses { means: self.means.clone(), within: Some((self.within().clone(), self.n_pooled)) }

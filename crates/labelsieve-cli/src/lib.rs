@@ -7,7 +7,7 @@ pub mod arguments;
 pub mod commands;
 pub mod front_end;
 mod given;
-mod help;
+pub mod help;
 mod hint;
 pub mod options;
 pub mod panics;

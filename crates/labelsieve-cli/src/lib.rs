@@ -13,6 +13,7 @@ pub mod options;
 pub mod panics;
 mod printer;
 pub mod report;
+pub mod review;
 mod signals;
 mod spelling;
 mod text_hints;

@@ -39,6 +39,7 @@ use class::Class;
 use commands::{Pretrain, Train, TrainAttention, TrainEpisodes};
 use labelsieve_cli::commands::{Evaluate, Predict};
 use labelsieve_cli::front_end::{self, Commands};
+use labelsieve_cli::help::{self, Example};
 use labelsieve_cli::{Given, Printer};
 use mini_imagenet::MiniImageNet;
 use paper::Paper;
@@ -90,9 +91,51 @@ enum Command {
     Evaluate(Box<Evaluate>),
 }
 
+/// As the documents show them, shortened.
+const EXAMPLES: [Example; 13] = [
+    Example { command: "paper", line: "labelsieve-bench paper --features DIR --splits DIR" },
+    Example { command: "photos", line: "labelsieve-bench photos configs/tiny.toml --data DIR -o runs/tiny" },
+    Example {
+        command: "mini-imagenet",
+        line: "labelsieve-bench mini-imagenet --splits LISTS --images IMAGENET -o mini-imagenet.parquet",
+    },
+    Example { command: "class", line: "labelsieve-bench class rows.npz --repeats 5" },
+    Example { command: "sanity", line: "labelsieve-bench sanity" },
+    Example { command: "relevance", line: "labelsieve-bench relevance -o runs/relevance" },
+    Example { command: "review", line: "labelsieve-bench review -o runs/review --draws 10" },
+    Example {
+        command: "pretrain",
+        line: "labelsieve-bench pretrain --images photos/base --ways 20 --shots 5 --queries 15 -o network.safetensors",
+    },
+    Example {
+        command: "train-attention",
+        line: "labelsieve-bench train-attention --base base.parquet -o generator.safetensors",
+    },
+    Example {
+        command: "train-episodes",
+        line: "labelsieve-bench train-episodes --base base.parquet --system pmn -o system.safetensors",
+    },
+    Example {
+        command: "train",
+        line: "labelsieve-bench train --clean clean.parquet --pool pool.parquet --relevance relevance.parquet --classifier diffusion -o model.safetensors",
+    },
+    Example {
+        command: "predict",
+        line: "labelsieve-bench predict --model model.safetensors --features new.parquet -o predictions.csv",
+    },
+    Example {
+        command: "evaluate",
+        line: "labelsieve-bench evaluate --model model.safetensors --test test.parquet",
+    },
+];
+
 impl Commands for Command {
     const NAME: &'static str = "labelsieve-bench";
     const ABOUT: &'static str = "Benchmarks of Labelsieve, and the systems that the paper compares with";
+
+    fn dressed(command: clap::Command) -> clap::Command {
+        help::with_examples(command, &EXAMPLES)
+    }
 
     fn check_options(&self, given: &Given) -> Result<()> {
         match self {
@@ -127,5 +170,15 @@ impl Commands for Command {
             Command::Evaluate(command) => command.run_with(files::load_classifier, printer)?,
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_an_example_that_parses() {
+        help::assert_examples(&front_end::command_line::<Command>());
     }
 }

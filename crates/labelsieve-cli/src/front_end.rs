@@ -1,4 +1,4 @@
-//! From the arguments of a process to its exit code, for every program of ours: its threads, signals, panics, errors and hints.
+//! From the arguments of a process to its exit code, for both programs: threads, signals, panics, errors and hints.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -67,8 +67,8 @@ struct Arguments<C: Subcommand> {
     version: Option<bool>,
 }
 
-/// The whole command line of a program, for its completions and manual pages.
-pub(crate) fn command_line<C: Commands>() -> Command {
+/// The whole command line of a program, for its completions, manual pages and tests.
+pub fn command_line<C: Commands>() -> Command {
     C::dressed(Arguments::<C>::command().name(C::NAME).bin_name(C::NAME).about(C::ABOUT))
 }
 

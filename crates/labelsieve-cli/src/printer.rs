@@ -207,7 +207,7 @@ impl Write for Lines {
     }
 }
 
-/// A warning for those who outlive the printer.
+/// A warning of work that outlives the printer.
 fn warn(line: &str) {
     say(&format!("warning: {line}"));
 }

@@ -97,9 +97,7 @@ impl ReportOptions {
                 return Err(Error::input(
                     format!("`{}` is not a run directory: run.json is missing", self.source.display()),
                     labelsieve_files::work::words![
-                        "give the folder that ",
-                        command("bench photos"),
-                        " or ",
+                        "give the folder that `labelsieve-bench photos` or ",
                         command("demo"),
                         " wrote, or a relevance file of ",
                         command("score"),
@@ -122,7 +120,7 @@ impl ReportOptions {
                 image_column: self.image_column.clone(),
                 id_column: self.id_column.clone(),
                 texts: self.text.clone(),
-                text_columns: self.text_column.clone(),
+                text_columns: self.text_columns.clone(),
             });
         }
         if let Some(title) = &self.title {
@@ -145,7 +143,7 @@ impl ReportOptions {
         if !self.text.is_empty() {
             line = line.options("--text", &self.text);
         }
-        line = self.text_column.iter().fold(line, |line, column| line.option("--text-column", column));
+        line = self.text_columns.iter().fold(line, |line, column| line.option("--text-column", column));
         let folder = if self.source.is_dir() {
             self.source.as_path()
         } else {
@@ -237,7 +235,7 @@ fn warn(summary: &Summary, monitor: &dyn Monitor) {
     if !summary.foreign_decisions.is_empty() {
         let named = summary.foreign_decisions.iter().map(|(id, class)| format!("`{id}` of `{class}`"));
         let decisions = counted(named.len(), "decision");
-        monitor.warning(&format!("{decisions} about examples that are no candidates here: {}", some(named)));
+        monitor.warning(&format!("{decisions} about examples that are not candidates here: {}", some(named)));
     }
     if !summary.ambiguous.is_empty() {
         let n = summary.ambiguous.len();

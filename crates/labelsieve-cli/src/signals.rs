@@ -45,7 +45,7 @@ fn message() -> String {
     }
 }
 
-/// In words, if it is anything.
+/// A phrase about the finished work; none if nothing is finished.
 fn what_is_kept(kept: &SavedWork) -> Option<String> {
     let (done, total, unit, path) = match kept {
         SavedWork::Journal { path, unit, total } => (finished(path), *total, unit.as_str(), path),
@@ -57,7 +57,7 @@ fn what_is_kept(kept: &SavedWork) -> Option<String> {
     (done > 0).then(|| format!("{done} {of}{unit} are kept in `{}`", path.display()))
 }
 
-/// The records in a journal. One without any is of no use to anybody.
+/// The number of records in a journal; a journal without any is deleted.
 fn finished(path: &Path) -> usize {
     let n = Journal::count_records(path);
     if n == Some(0) {

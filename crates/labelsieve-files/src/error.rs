@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::storage::encoding::ForeignEncoding;
-use crate::{FileKind, Unread, Wanted};
+use crate::{ExpectedFile, FileKind, Unread};
 
 /// An error of reading or writing a file.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ pub enum DataError {
         /// The file or folder.
         path: PathBuf,
         /// The expected kind.
-        wanted: Wanted,
+        wanted: ExpectedFile,
         /// The actual kind.
         found: FileKind,
     },

@@ -48,7 +48,7 @@ pub use results::relevance_file::{
 pub use results::truth_file::{TruthRow, TruthTable, TruthWriter, read_truth};
 pub use storage::atomic::{AtomicFile, abandon_unfinished_files};
 pub use storage::encoding::ForeignEncoding;
-pub use storage::file_kind::{FileKind, Wanted};
+pub use storage::file_kind::{ExpectedFile, FileKind};
 pub use storage::input::is_stream;
 pub use storage::journal::{Journal, JournalRecord, JournalStart};
 pub use storage::locked_file::open_locked;

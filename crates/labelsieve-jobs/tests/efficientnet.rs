@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use labelsieve_cuda::{ActivationPrecision, Cuda};
-use labelsieve_networks::opening::network::{Wanted, open_network};
+use labelsieve_networks::opening::network::{NetworkPart, open_network};
 use labelsieve_networks::{Batch, CpuLearners, Learners, centre_features, unit_features};
 use labelsieve_numerics::level::Level;
 
@@ -45,7 +45,7 @@ fn check_all(learners: &dyn Learners, place: &str) {
     let cases: Vec<Case> = serde_json::from_str(include_str!("golden/efficientnet.json")).unwrap();
     for Case { height, width, unit, centred } in &cases {
         let model = Path::new("efficientnet-lite0");
-        let opened = open_network(model, Wanted::Features, Some((*height, *width))).unwrap();
+        let opened = open_network(model, NetworkPart::Features, Some((*height, *width))).unwrap();
         let mut learner = learners.learner(&opened.network, &opened.snapshot).unwrap();
         let pixels = (0..unit.len()).flat_map(|image| pattern(image, *height, *width)).collect();
         let batch = Batch::new(*height, *width, pixels).unwrap();

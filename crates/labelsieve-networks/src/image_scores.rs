@@ -12,7 +12,7 @@ use crate::devices::Devices;
 use crate::image_files::ImageSource;
 use crate::images::{Cause, DecodeLimits, OnDamage};
 use crate::opening::image_input::{check_damage, encoded, warn_of_bad_files};
-use crate::opening::network::{OpenedNetwork, Wanted, open_network};
+use crate::opening::network::{NetworkPart, OpenedNetwork, open_network};
 use crate::{Preparation, prepare, unit_features};
 
 /// Batch size.
@@ -37,7 +37,7 @@ pub struct ScoredImages {
 impl ImageScorer {
     /// Reads a network with a classifier.
     pub fn open(model: &Path) -> Result<ImageScorer> {
-        let opened = open_network(model, Wanted::Classifier, None)?;
+        let opened = open_network(model, NetworkPart::Classifier, None)?;
         let weights = opened.snapshot.class_weights(&opened.network)?.to_vec();
         let weights = Features::new(weights, opened.network.dim())?;
         let classifier = WeightMatrix::new(weights, opened.scale)?;

@@ -55,5 +55,5 @@ pub use learner::{
 };
 pub use network::{Activation, Layer, Network, Node, Padding, Parameter, Role, Shape, Value};
 pub use pca::{Pca, to_unit_length};
-pub use prepare::{Preparation, Prepared, centre_features, dataset_features, prepare, unit_features};
+pub use prepare::{Preparation, PreparedBatch, centre_features, dataset_features, prepare, unit_features};
 pub use prototypical::{Distance, Prototypical};

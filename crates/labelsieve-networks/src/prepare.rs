@@ -26,7 +26,7 @@ pub struct Preparation {
 
 /// A batch of prepared images.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct PreparedBatch {
     /// Images that were read from the source.
     pub n_read: usize,
     /// The ids of the usable ones.
@@ -43,7 +43,7 @@ pub struct Prepared {
 pub fn prepare(
     source: impl Iterator<Item = Encoded> + Send + 'static,
     preparation: Preparation,
-) -> Result<Prefetch<Result<Prepared>>> {
+) -> Result<Prefetch<Result<PreparedBatch>>> {
     const AHEAD: usize = 2;
     let mut source = source;
     Prefetch::new(std::iter::from_fn(move || prepare_batch(&mut source, &preparation).transpose()), AHEAD)
@@ -53,10 +53,10 @@ pub fn prepare(
 fn prepare_batch(
     source: &mut impl Iterator<Item = Encoded>,
     preparation: &Preparation,
-) -> Result<Option<Prepared>> {
+) -> Result<Option<PreparedBatch>> {
     let size = preparation.size;
     let n_wanted = preparation.batch.max(1);
-    let mut prepared = Prepared { n_read: 0, ids: vec![], labels: vec![], batch: None, skipped: vec![] };
+    let mut prepared = PreparedBatch { n_read: 0, ids: vec![], labels: vec![], batch: None, skipped: vec![] };
     let mut all = Vec::new();
     // Large images are read a few at a time: a whole batch of them might not fit in memory.
     while prepared.n_read < n_wanted {

@@ -79,7 +79,7 @@ fn is_failure(stage: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
     matches!(network, Some(NetworkError::Device(_) | NetworkError::Diverged { .. }))
 }
 
-/// A panic is a bug of ours, never the user's mistake.
+/// A panic is a bug in Labelsieve, never a user error.
 pub fn internal_error(panic: Box<dyn std::any::Any + Send>) -> PyErr {
     let said = labelsieve_cli::panics::describe(panic.as_ref());
     PyRuntimeError::new_err(format!("{said}; please report it"))

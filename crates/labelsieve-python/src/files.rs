@@ -71,8 +71,8 @@ fn read_relevance(py: Python<'_>, path: PathBuf) -> PyResult<RelevanceColumns<'_
         .map(|r| (r.matched_name, r.best_clean, r.best_clean_similarity, r.reciprocal_neighbours))
         .collect();
     let classes = texts(&table.classes);
-    let (relevance, is_clean) =
-        (PyArray1::from_vec(py, table.relevance), PyArray1::from_vec(py, table.is_clean));
+    let relevance = PyArray1::from_vec(py, table.relevance);
+    let is_clean = PyArray1::from_vec(py, table.is_clean);
     let ids = table.ids.iter().map(str::to_owned).collect();
     let word = |decision: Option<Decision>| decision.map(|decision| decision.to_string());
     let decisions = table.decisions.map(|decisions| decisions.into_iter().map(word).collect());

@@ -44,7 +44,8 @@ pub fn affinity<'py>(
     let found = search(py, &features(&x, "X")?, count, device, progress)?;
     let affinity = run(py, &Task::new(0), None, || Affinity::reciprocal(&found))?;
     let mut offsets = vec![0i64];
-    let (mut columns, mut values) = (Vec::with_capacity(affinity.n_entries()), Vec::new());
+    let mut columns = Vec::with_capacity(affinity.n_entries());
+    let mut values = Vec::with_capacity(affinity.n_entries());
     for i in 0..affinity.len() {
         let (row_columns, row_values) = affinity.row(i);
         columns.extend_from_slice(row_columns);

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use clap::Args;
 use labelsieve_cli::options::{
     self, ClassesOptions, EmbedOptions, EmbedTextOptions, EvaluateOptions, FineTuneOptions,
-    ImportDecisionsOptions, MatchOptions, MergeOptions, OptionValue, PlanOptions, PredictOptions,
-    PretrainOptions, RunOptions, ScoreOptions, TrainOptions,
+    ImportDecisionsOptions, MatchOptions, MergeOptions, OptionDescription, OptionValue, PlanOptions,
+    PredictOptions, PretrainOptions, ReportOptions, RunOptions, ScoreOptions, TrainOptions,
 };
 use labelsieve_files::work::{Monitor, Result};
 use labelsieve_jobs::device::Devices;
@@ -21,13 +21,15 @@ use serde::Serialize;
 
 use crate::errors::value_error;
 use crate::monitor;
+use crate::spelling::argument_name;
 use crate::steps::Steps;
 
 /// Adds the functions of this file to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run_job, module)?)?;
     module.add_function(wrap_pyfunction!(join_features, module)?)?;
-    module.add_function(wrap_pyfunction!(describe_options, module)?)
+    module.add_function(wrap_pyfunction!(describe_options, module)?)?;
+    module.add_function(wrap_pyfunction!(commands, module)?)
 }
 
 /// Runs the job of a command.
@@ -53,6 +55,7 @@ fn run_job<'py>(
         "predict" => call.run(|options: PredictOptions, monitor| options.job().run(monitor)),
         "pretrain" => call
             .run(|options: PretrainOptions, monitor| options.job().run(&Devices, &TrainingCurves, monitor)),
+        "report" => call.run(|options: ReportOptions, monitor| options.write_report(monitor)),
         "run" => call.run(|options: RunOptions, monitor| options.job().run(&Steps, monitor)),
         "score" => call.score(),
         "train" => call.run(|options: TrainOptions, monitor| options.job().run(monitor)),
@@ -60,11 +63,31 @@ fn run_job<'py>(
     }
 }
 
-/// The options of a command as the command line defines them, as JSON.
+/// The options of a command as the command line defines them, as JSON; each with the name of its argument.
 #[pyfunction]
 fn describe_options(command: &str) -> PyResult<String> {
     let described = options::describe(command);
-    json(&described.ok_or_else(|| value_error(format!("no command is called `{command}`")))?)
+    let described = described.ok_or_else(|| value_error(format!("no command is called `{command}`")))?;
+    let arguments = described.iter().map(|option| {
+        let flag = option.flag.as_deref().and_then(|flag| flag.strip_prefix("--"));
+        let name = flag.map_or_else(|| option.name.clone(), |flag| flag.replace('-', "_"));
+        Argument { argument: argument_name(&name).to_owned(), option }
+    });
+    json(&arguments.collect::<Vec<_>>())
+}
+
+/// An option and the argument that stands for it.
+#[derive(Serialize)]
+struct Argument<'a> {
+    argument: String,
+    #[serde(flatten)]
+    option: &'a OptionDescription,
+}
+
+/// The commands of the command line; those of a group by both names.
+#[pyfunction]
+fn commands() -> Vec<String> {
+    options::commands()
 }
 
 /// Files of features as one, for `labelsieve.ray`.
@@ -92,7 +115,7 @@ impl Call<'_, '_> {
         &self,
         job: impl FnOnce(O, &dyn Monitor) -> Result<R> + Send,
     ) -> PyResult<String> {
-        let options: O = options::parse(&self.values()?).map_err(value_error)?;
+        let options: O = parsed(self.py, self.options)?;
         json(&monitor::run(self.py, self.progress, |monitor| job(options, monitor))?)
     }
 
@@ -117,15 +140,17 @@ impl Call<'_, '_> {
             job.run(&Devices, monitor)
         })
     }
+}
 
-    fn values(&self) -> PyResult<Vec<(String, OptionValue)>> {
-        let entries = self.options.iter().map(|(name, value)| {
-            let name: String = name.extract()?;
-            let value = option_value(&value).map_err(|error| named(self.py, &name, &error))?;
-            Ok((name, value))
-        });
-        entries.collect()
-    }
+/// The options of a job from the values that Python has for them.
+pub fn parsed<O: Args>(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<O> {
+    let values = options.iter().map(|(name, value)| {
+        let name: String = name.extract()?;
+        let value = option_value(&value).map_err(|error| named(py, &name, &error))?;
+        Ok((name, value))
+    });
+    let values: Vec<(String, OptionValue)> = values.collect::<PyResult<_>>()?;
+    options::parse(&values).map_err(value_error)
 }
 
 fn option_value(value: &Bound<'_, PyAny>) -> PyResult<OptionValue> {
@@ -150,6 +175,7 @@ fn named(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
     value_error(format!("{name}: {}", error.value(py)))
 }
 
-fn json(summary: &impl Serialize) -> PyResult<String> {
+/// The answer of a job.
+pub fn json(summary: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(summary).map_err(value_error)
 }

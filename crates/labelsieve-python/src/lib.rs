@@ -1,8 +1,8 @@
 //! The compiled half of the Python package `labelsieve`: arrays in, arrays out.
 //!
-//! What a user sees is in `python/labelsieve`; this module (`labelsieve._labelsieve`) takes what that checked and hands
-//! it to the method. It holds no logic of its own beyond what Python asks of a guest: the interpreter goes on while we
-//! work, Ctrl-C is obeyed (`work.rs`), and a process may fork (`process.rs`).
+//! The public interface is in `python/labelsieve`, which checks arguments; this module (`labelsieve._labelsieve`) passes
+//! them to the method. Its own logic is that of an extension: the interpreter keeps running, Ctrl-C is handled
+//! (`work.rs`), and a process may fork (`process.rs`).
 
 mod arrays;
 mod classifier;
@@ -16,6 +16,7 @@ mod monitor;
 mod process;
 mod relevance;
 mod report;
+mod review;
 mod spelling;
 mod steps;
 mod synthetic;
@@ -64,6 +65,7 @@ fn _labelsieve(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(matching::candidate_statistics, module)?)?;
     module.add_function(wrap_pyfunction!(synthetic::synthetic, module)?)?;
     module.add_function(wrap_pyfunction!(report::report, module)?)?;
+    module.add_function(wrap_pyfunction!(review::run_review, module)?)?;
     jobs::register(module)?;
     files::register(module)
 }

@@ -48,7 +48,8 @@ pub fn find_names<'py>(
     let blocks = run(py, &task, progress.as_ref(), || {
         let search = |block: &[Vec<(usize, String)>]| -> labelsieve::Result<Vec<(usize, ClassMatch)>> {
             watch.check()?;
-            let (mut searcher, mut found) = (matcher.searcher(), Vec::new());
+            let mut searcher = matcher.searcher();
+            let mut found = Vec::new();
             for (row, texts) in block.iter().enumerate() {
                 texts.iter().for_each(|(column, text)| searcher.push(*column, text, TextEncoding::Plain));
                 searcher.take_found(|hit| found.push((row, hit)));

@@ -29,20 +29,31 @@ pub fn run<R: Send>(
     progress: Option<&Bound<'_, PyAny>>,
     job: impl FnOnce(&dyn Monitor) -> labelsieve_files::work::Result<R> + Send,
 ) -> PyResult<R> {
+    run_with_check(py, progress, &mut || Ok(()), job)
+}
+
+/// Runs a job, with a further check by the thread that called.
+pub fn run_with_check<R: Send>(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    check: &mut dyn FnMut() -> PyResult<()>,
+    job: impl FnOnce(&dyn Monitor) -> labelsieve_files::work::Result<R> + Send,
+) -> PyResult<R> {
     let session = Session::default();
-    let mut reported = Reported::default();
+    let mut reported = ProgressReport::default();
     let result = attended(
         py,
         &session.watch,
         &mut || {
-            session.messages.pass_on(py, Hints::MayFollow)?;
-            reported.report(&session.stretches, progress, Work::GoesOn)
+            session.messages.pass_on(py, Hints::Expected)?;
+            check()?;
+            reported.report(&session.stretches, progress, JobState::Running)
         },
         || job(&session),
     )?;
-    session.messages.pass_on(py, Hints::AreThere)?;
+    session.messages.pass_on(py, Hints::Complete)?;
     if result.is_ok() {
-        reported.report(&session.stretches, progress, Work::IsOver)?;
+        reported.report(&session.stretches, progress, JobState::Finished)?;
     }
     result.map_err(job_error)
 }
@@ -77,8 +88,8 @@ enum Message {
 /// Whether more may be said about the last warning.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hints {
-    MayFollow,
-    AreThere,
+    Expected,
+    Complete,
 }
 
 impl Messages {
@@ -107,7 +118,7 @@ impl Messages {
         loop {
             let mut queue = self.queue();
             let is_last = queue.waiting.len() == 1;
-            if hints == Hints::MayFollow
+            if hints == Hints::Expected
                 && is_last
                 && !queue.has_waited
                 && let Some(Message::Warning(_)) = queue.waiting.front()
@@ -244,25 +255,25 @@ impl Meter for Gauge {
 
 /// Whether the last stretch has reached its total, whatever it counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Work {
-    GoesOn,
-    IsOver,
+enum JobState {
+    Running,
+    Finished,
 }
 
 /// The last report to the user's callback.
 #[derive(Default)]
-struct Reported {
+struct ProgressReport {
     begun: bool,
     last: Option<(u64, u64)>,
 }
 
-impl Reported {
+impl ProgressReport {
     /// Reports how far the stretches have come, one after the other.
     fn report(
         &mut self,
         stretches: &Mutex<VecDeque<Arc<Stretch>>>,
         progress: Option<&Bound<'_, PyAny>>,
-        work: Work,
+        state: JobState,
     ) -> PyResult<()> {
         let Some(progress) = progress else { return Ok(()) };
         loop {
@@ -271,20 +282,25 @@ impl Reported {
                 let Some(first) = stretches.front() else { return Ok(()) };
                 (first.clone(), stretches.len() == 1)
             };
-            self.report_stretch(&stretch, progress, if is_last { work } else { Work::IsOver })?;
+            self.report_stretch(&stretch, progress, if is_last { state } else { JobState::Finished })?;
             if is_last {
                 return Ok(());
             }
-            *self = Reported::default();
+            *self = ProgressReport::default();
             stretches.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         }
     }
 
-    fn report_stretch(&mut self, stretch: &Stretch, progress: &Bound<'_, PyAny>, work: Work) -> PyResult<()> {
+    fn report_stretch(
+        &mut self,
+        stretch: &Stretch,
+        progress: &Bound<'_, PyAny>,
+        state: JobState,
+    ) -> PyResult<()> {
         let total = stretch.total.load(Ordering::Relaxed);
-        let done = match work {
-            Work::GoesOn => stretch.done.load(Ordering::Relaxed).min(total),
-            Work::IsOver => total,
+        let done = match state {
+            JobState::Running => stretch.done.load(Ordering::Relaxed).min(total),
+            JobState::Finished => total,
         };
         if total == 0 || self.last == Some((done, total)) {
             return Ok(());

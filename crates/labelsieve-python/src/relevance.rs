@@ -151,18 +151,17 @@ pub fn clean<'py>(
     let task = Task::new(to_do.sum());
     let names: Vec<&str> = labels.names.iter().map(String::as_str).collect();
     let pool_sizes: Vec<usize> = classes.iter().map(|class| class.noisy.len()).collect();
-    let found = Mutex::new(Found::new(all.len()));
+    let found = Mutex::new(ScoredRows::new(all.len()));
     run(py, &task, progress.as_ref(), || {
         let clean: Vec<Features> = classes.iter().map(|class| all.select(&class.clean)).collect();
-        let (engine, clean, pool_sizes) = (opened.engine(), clean.as_slice(), pool_sizes.as_slice());
         let scoring = Scoring {
             method: &method,
-            engine,
+            engine: opened.engine(),
             seed,
             names: &names,
-            clean,
+            clean: &clean,
             base: base.as_ref(),
-            pool_sizes,
+            pool_sizes: &pool_sizes,
             decisions: &decisions,
             recall: None,
         };
@@ -187,7 +186,7 @@ pub fn clean<'py>(
 }
 
 /// The result of [`clean`] while it is filled.
-struct Found {
+struct ScoredRows {
     relevance: Vec<f32>,
     /// NaN where a class has none.
     probability: Vec<f32>,
@@ -198,10 +197,10 @@ struct Found {
     is_copy: Vec<bool>,
 }
 
-impl Found {
+impl ScoredRows {
     /// As if all were clean.
-    fn new(n: usize) -> Found {
-        Found {
+    fn new(n: usize) -> ScoredRows {
+        ScoredRows {
             relevance: vec![1.0; n],
             probability: vec![1.0; n],
             has_probability: false,
@@ -216,7 +215,8 @@ impl Found {
     /// which one.
     fn add(&mut self, all: &Features, class: &ClassRows, scored: &ClassRelevance) {
         for (i, place) in scored.kept().enumerate() {
-            let (row, (closest, similarity)) = (class.noisy[place], scored.closest[i]);
+            let row = class.noisy[place];
+            let (closest, similarity) = scored.closest[i];
             self.relevance[row] = scored.relevance[i];
             self.probability[row] = scored.probability.as_ref().map_or(f32::NAN, |p| p[i]);
             self.best[row] = class.clean[closest] as i64;

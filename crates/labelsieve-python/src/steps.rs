@@ -8,6 +8,8 @@ use labelsieve_files::work::{Error, Monitor, Result};
 use labelsieve_jobs::device::Devices;
 use labelsieve_jobs::run::{JobLine, StepRunner};
 
+use crate::spelling::argument_name;
+
 /// Runs each step and shows it as a call.
 pub struct Steps;
 
@@ -31,7 +33,7 @@ impl StepRunner for Steps {
             let values: Vec<String> =
                 option.values.iter().map(|value| format!("{:?}", value.to_string_lossy())).collect();
             let value = if values.len() == 1 { values.concat() } else { format!("[{}]", values.join(", ")) };
-            format!("{}={value}", option.name)
+            format!("{}={value}", argument_name(option.name))
         });
         format!("{}_files({})", line.command, arguments.collect::<Vec<_>>().join(", "))
     }

@@ -33,7 +33,10 @@ pub fn synthetic(
     let noise = if clusters == 0 { Noise::Everywhere } else { Noise::Clusters(clusters) };
     let recipe = Recipe { dim, n_classes, n_clean, largest_pool, noise_ratio, noise, n_test };
     let task = py.detach(|| recipe.generate(seed));
-    let (mut x, mut codes, mut is_clean, mut truth) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut x = Vec::new();
+    let mut codes = Vec::new();
+    let mut is_clean = Vec::new();
+    let mut truth = Vec::new();
     for (c, class) in task.classes.iter().enumerate() {
         for set in [&class.clean, &class.noisy] {
             x.extend_from_slice(set.block(0..set.len()));

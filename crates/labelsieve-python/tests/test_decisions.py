@@ -101,7 +101,7 @@ def test_files_and_arrays_agree(sample, decided, tmp_path):
     assert labelsieve.read_relevance(tmp_path / "again.parquet")["decision"].tolist() == table["decision"].tolist()
     trained = labelsieve.train_files(*pools, tmp_path / "r.parquet", tmp_path / "m.safetensors", device="cpu")
     assert trained["decisions"]["n_reject"] == (decided == "reject").sum()
-    with pytest.warns(UserWarning, match="leaving out"), pytest.raises(ValueError, match="was made with decisions about all candidates"):
+    with pytest.warns(UserWarning, match="skipping"), pytest.raises(ValueError, match="was made with decisions about all candidates"):
         labelsieve.evaluate_files(relevance=tmp_path / "r.parquet", decisions=tmp_path / "d.csv")
     with pytest.raises(ValueError, match="truth and decisions: expected one of the two"):
         labelsieve.evaluate_files(relevance=tmp_path / "r.parquet", decisions=tmp_path / "d.csv", truth=tmp_path / "d.csv")

@@ -6,8 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+import urllib.request
 import warnings
+from _thread import interrupt_main
 
 import numpy as np
 import pytest
@@ -263,6 +266,67 @@ def test_lines_that_belong_to_a_warning_are_part_of_it(tmp_path, monkeypatch):
     with pytest.warns(UserWarning, match=r"1 malformed rows skipped; the first:\n  captions.csv:3: expected") as seen:
         labelsieve.match_files("classes.toml", "captions.csv", "c.csv")
     assert len(seen) == 1
+
+
+def test_a_report_is_that_of_the_command(folder):
+    labelsieve.score_files(*POOLS, "relevance.parquet")
+    own = labelsieve.report_files("relevance.parquet", "own.html", figures="figures", title="Six classes", per_class=8)
+    words = ("report", "relevance.parquet", "-o", "cli.html", "--figures", "more", "--title", "Six classes", "--per-class", "8")
+    assert own == printed(*words, cwd=folder) and own["n_classes"] == 6
+    assert (folder / "own.html").read_bytes() == (folder / "cli.html").read_bytes()
+    assert sorted(os.listdir("figures")) == sorted(os.listdir("more")) != []
+    every = labelsieve.report_files("relevance.parquet", "every.html", per_class="all")
+    assert every["n_examples"] >= own["n_examples"]
+    with pytest.raises(FileNotFoundError, match="cannot open `nope`"):
+        labelsieve.report_files("nope", "nope.html")
+    with pytest.raises(ValueError, match="text_columns: expected with images alone"):
+        labelsieve.report_files("relevance.parquet", "nope.html", text="captions.csv")
+    with pytest.raises(ValueError, match="expected with output alone"):
+        labelsieve.report_files("relevance.parquet", figures="figures", title="Six classes")
+
+
+def test_a_review_answers_until_it_is_interrupted(folder):
+    labelsieve.score_files(*POOLS, "relevance.parquet", lam=0.5, seed=3)
+    answers = []
+
+    def decide(url):
+        host = url.split("/")[2]
+        body = json.dumps({"class": 1, "rows": [3, 4], "decision": "accept"}).encode()
+        request = urllib.request.Request(f"{url}api/decisions", body, {"Origin": f"http://{host}"})
+        answers.append(urllib.request.urlopen(request, timeout=60).status)
+        interrupt_main()
+
+    files = {"clean": POOLS[0], "pool": POOLS[1], "by": "ann", "no_open": True, "device": "cpu"}
+    deciding = []
+
+    def opened(url):
+        deciding.append(threading.Thread(target=decide, args=(url,)))
+        deciding[0].start()
+
+    closed = labelsieve.review_files("relevance.parquet", "decisions.csv", **files, opened=opened)
+    deciding[0].join()
+    assert answers == [200] and closed["n_decisions"] == 2 and closed["can_score"]
+    table = labelsieve.read_decisions("decisions.csv")
+    assert list(table["decision"]) == ["accept", "accept"] and list(table["by"]) == ["ann", "ann"]
+    assert closed["command"].startswith("labelsieve.score_files(") and "lam=0.5, seed=3" in closed["command"]
+    assert eval(closed["command"])["n_classes"] == 6, "the call can be pasted"
+
+
+def test_a_review_of_nothing_is_refused(folder):
+    with pytest.raises(ValueError, match="`nope` does not exist\nhint: .* that `run_files` or `labelsieve demo` in a shell wrote"):
+        labelsieve.review_files("nope")
+    labelsieve.score_files(*POOLS, "relevance.parquet")
+    with pytest.raises(ValueError, match="no file for the decisions\nhint: give one with `output`"):
+        labelsieve.review_files("relevance.parquet", no_open=True)
+    with pytest.raises(ValueError, match="pool: expected a value"):
+        labelsieve.review_files("relevance.parquet", "decisions.csv", clean=POOLS[0], no_open=True)
+    failed = RuntimeError("no window")
+
+    def opened(url):
+        raise failed
+
+    with pytest.raises(RuntimeError, match="no window"):
+        labelsieve.review_files("relevance.parquet", "decisions.csv", no_open=True, opened=opened)
 
 
 def test_hints_name_arguments_and_functions(folder):

@@ -36,7 +36,7 @@ def test_every_public_function_has_an_example_or_reads_a_file():
     ]
     assert without == ["CleanlabInputs", "DemoData", "Examples", "Method", "Run", "SavedClassifier", "embed_files",
                        "embed_text_files", "finetune_files", "get_num_threads", "pretrain_files", "read_candidates", "read_features", "read_run",
-                       "read_truth", "run_files", "write_relevance"]
+                       "read_truth", "review_files", "run_files", "write_relevance"]
 
 
 def test_types_hold_and_stubs_fit_the_compiled_module(tmp_path):

@@ -70,7 +70,7 @@ export const fillCard = (card, data, row, threshold) => {
   refreshCard(card, threshold);
 };
 
-/** Shows decision and relevance anew; a bar that was on the screen moves to its new length. */
+/** Updates decision and relevance; a bar that was on the screen moves to its new length. */
 export const refreshCard = (card, threshold) => {
   const { data, row } = card;
   const { mark, along, level, value, change, told } = card.parts;

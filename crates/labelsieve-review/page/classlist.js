@@ -10,7 +10,7 @@ class ClassList {
   shown = []; // classes, as found
   current = null;
 
-  /** `open(class)` is told which one a person wants. */
+  /** Calls `open(class)` when a class is chosen. */
   start(open) {
     const scroller = $("class-list");
     this.list = make("div", { class: "canvas", role: "listbox", "aria-label": "Classes" });

@@ -53,7 +53,7 @@ export const resetFilters = () => {
 
 const SETTLE_MS = 150;
 
-/** `changed({fromTop})` is told when another list is wanted. */
+/** Calls `changed({fromTop})` when another list is chosen. */
 export const startControls = (changed) => {
   let timer = 0;
   const later = () => { clearTimeout(timer); timer = setTimeout(() => changed(), SETTLE_MS); };

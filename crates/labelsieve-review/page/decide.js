@@ -57,7 +57,7 @@ export const decide = (data, rows, decision) => {
   });
 };
 
-/** Undo or redo. `went(class, row)` is told where. */
+/** Undo or redo. Calls `went(class, row)` with the place. */
 export const step = (which, went) => enqueue(async () => {
   try {
     const answer = await api[which]();

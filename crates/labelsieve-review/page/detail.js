@@ -25,7 +25,7 @@ class Detail {
   start(on) {
     this.on = on;
     dialog.addEventListener("close", () => {
-      if (dialog.open) return; // told late: somebody has opened the next picture already
+      if (dialog.open) return; // a late event: the next picture is open already
       this.#asked?.abort();
       this.row = -1;
       on.closed();
@@ -127,7 +127,7 @@ class Detail {
   #reasons({ best_clean: best, reciprocal_neighbours: n, neighbours, relevance }) {
     const reasons = [];
     if (best) reasons.push(`Its similarity to the closest clean example is ${best.similarity.toFixed(2)}.`);
-    if (n !== null && n !== undefined) reasons.push(n === 0 ? "It has no reciprocal neighbours: nothing in the pool vouches for it." : `It has ${plural(n, "reciprocal neighbour")}.`);
+    if (n !== null && n !== undefined) reasons.push(n === 0 ? "It has no reciprocal neighbours: nothing in the pool supports it." : `It has ${plural(n, "reciprocal neighbour")}.`);
     const clean = neighbours.filter((other) => other.is_clean).length;
     if (clean > 0) reasons.push(`${plural(clean, "clean example is", "clean examples are")} among its nearest.`);
     const others = neighbours.filter((other) => !other.is_clean);

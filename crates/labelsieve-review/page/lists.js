@@ -1,4 +1,4 @@
-// The list of candidates that is shown: made when a class is opened, made anew when order, filter or relevance change.
+// The list of candidates that is shown: made when a class is opened, and again when order, filter or relevance change.
 
 import { api } from "./api.js";
 import { showAround } from "./around.js";
@@ -22,7 +22,7 @@ export const rowsFor = async (c, signal) => {
   return { data, rows: rowsOf(data, view, next, similar && Uint32Array.from(similar)) };
 };
 
-/** Lists anew. Another order starts at its top; otherwise the card under the eye stays. */
+/** Updates the list. Another order starts at its top; otherwise the card under the eye stays. */
 export const relist = async ({ fromTop = false } = {}) => {
   if (place.allAtOnce) { strips.show(classList.shown); showAround(); return; }
   if (place.class === null) return;

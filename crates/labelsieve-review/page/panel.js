@@ -9,7 +9,7 @@ import { NO_FEATURES, store } from "./store.js";
 
 const STEPS = 1000; // of the slider for λ
 let points = [];
-let touched = false; // nothing is made pale before somebody has moved the threshold
+let touched = false; // nothing is made pale before the threshold was moved
 
 // ---- threshold
 
@@ -86,7 +86,7 @@ const copyCommand = async () => {
   }
 };
 
-/** `changed()` is told when the threshold moves. */
+/** Calls `changed()` when the threshold moves. */
 export const startPanel = (changed) => {
   $("keep").addEventListener("input", () => { touched = true; changed(); });
   $("lambda").addEventListener("input", (event) => {

@@ -6,7 +6,7 @@ import { NOT_LOADED, REASONS, UNDECODABLE, want } from "./thumbnails.js";
 const TEXT = "text:"; // ids of class texts: `labelsieve embed-text`
 const blank = (text, name) => make("span", { class: `blank ${name}` }, text);
 
-/** The original of an example; `alt` is what it shows. `missing()` is told when the server has no such picture. */
+/** The original of an example; `alt` is what it shows. Calls `missing()` when the server has no such picture. */
 export const fullPicture = (example, alt, missing) => {
   const frame = make("div", { class: "full" });
   const image = make("img", { alt, src: `pictures/${example}`, decoding: "async" });

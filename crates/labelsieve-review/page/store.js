@@ -1,4 +1,4 @@
-// What the page knows: the session, its classes, and the candidates of those that were looked at lately.
+// The data of the page: the session, its classes, and the candidates of recently viewed classes.
 
 import { api } from "./api.js";
 import { folded } from "./dom.js";
@@ -8,11 +8,11 @@ export const CODE = { undecided: UNDECIDED, accept: ACCEPT, reject: REJECT, unsu
 export const DECIDED = ["undecided", "accepted", "rejected", "unsure"];
 
 /** Why a session that cannot score lacks what follows from features. */
-export const NO_FEATURES = "This review was started without features (--clean, --noisy, --candidates)";
+export const NO_FEATURES = "This review was started without features of clean examples and candidates";
 
 /** Candidates kept in memory over all classes; the least recently used classes go first. */
 const MAX_CANDIDATES = 400_000;
-/** Milliseconds of work at a stretch, so that the page goes on answering. */
+/** Milliseconds of work at a stretch, so that the page stays responsive. */
 const SLICE_MS = 12;
 
 /** The candidates of one class. */
@@ -203,7 +203,7 @@ class Store extends EventTarget {
     }
   }
 
-  /** Asks for the scores of a class; the question also tells the server that somebody looks at it. */
+  /** Asks for the scores of a class; the request also tells the server that the class is being viewed. */
   async rescore(c) {
     const data = this.#loaded.get(c);
     if (!data) return;

@@ -15,7 +15,7 @@ class Strips extends EventTarget {
   position = 0; // of the card with the focus in its strip
   selected = new Set(); // strips have no selection: decisions there are one by one
   threshold = 0;
-  #lists = new Map(); // class -> rows, kept until the order is wanted anew
+  #lists = new Map(); // class -> rows, kept until the order changes
   #class = null; // of the strip with the focus
   #waiting = false; // for its cards, to give one of them the focus
 

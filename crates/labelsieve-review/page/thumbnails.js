@@ -17,7 +17,7 @@ const wanted = new Map(); // img -> {example, show}
 const running = new Map(); // img -> AbortController
 let timer = 0;
 
-/** Shows example's thumbnail in `img`; `failed(text)` is told when there is none. */
+/** Shows example's thumbnail in `img`; calls `failed(text)` when there is none. */
 export const want = (img, example, failed) => {
   drop(img);
   const known = addresses.get(example);

@@ -57,7 +57,7 @@ export class Windowed {
     this.render(animate && !reducedMotion.matches, this.scroller.scrollTop - before);
   }
 
-  /** Everything is to be shown anew, even under the same keys. */
+  /** Shows everything again, even under the same keys. */
   clear() {
     for (const [key, element] of this.#elements) this.#release(key, element);
     this.#hideSpare();

@@ -120,7 +120,7 @@ impl DecisionState {
         self.pasts.get(&(class, row)).cloned().unwrap_or_default()
     }
 
-    /// The action that gives `rows` this decision; those that have it already are no part of it.
+    /// The action that gives `rows` this decision; those that have it already are not part of it.
     pub(super) fn action(&self, class: usize, rows: &[usize], after: Option<Decision>) -> Action {
         let change = |&row: &usize| Change { row, before: self.of(class)[row], after };
         Action { class, changes: rows.iter().map(change).filter(Change::alters).collect() }

@@ -1,4 +1,4 @@
-//! Decisions from other tools, added to a file of ours.
+//! Decisions from other tools, added to a file of decisions.
 
 mod merge;
 

@@ -48,7 +48,7 @@ pub(super) struct Ready {
     pub(super) place_of: Vec<Option<u32>>,
     /// The first place of each place's near-duplicates.
     groups: Vec<u32>,
-    /// Places that are no part of the pool, as [`ClassRelevance::copies`].
+    /// Places that are not part of the pool, as [`ClassRelevance::copies`].
     copies: Vec<usize>,
     /// Of each candidate in the graph.
     pub(super) n_neighbours: usize,

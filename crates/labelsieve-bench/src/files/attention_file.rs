@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use labelsieve_files::tensors::tensor_file::{
-    METADATA_KEY, Tensors, check_finite, check_positive, read_tensors, undecodable, write_tensors,
+    EncodedTensor, METADATA_KEY, Tensors, check_finite, check_positive, read_tensors, write_described,
 };
 use labelsieve_files::{DataError, Result, read_f32};
-use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
 /// The parameters of a generator. Reading checks their shapes; `classifier` defines their meaning.
@@ -64,27 +63,19 @@ impl SavedAttention {
             network: self.network.clone(),
             settings: self.settings.clone(),
         };
-        let json = serde_json::to_string(&header).map_err(undecodable(path))?;
-        let n_base = self.classes.len();
-        let dim = self.dim;
-        let tensors: [(&str, Vec<usize>, &[f32]); 7] = [
-            ("query", vec![dim, dim], &self.query),
-            ("keys", vec![n_base, dim], &self.keys),
-            ("average", vec![dim], &self.average),
-            ("attended", vec![dim], &self.attended),
-            ("gamma", vec![1], &[self.gamma]),
-            ("base", vec![n_base, dim], &self.base),
-            ("scale", vec![1], &[self.scale]),
+        let square = [self.dim, self.dim];
+        let by_base = [self.classes.len(), self.dim];
+        let row = [self.dim];
+        let tensors = [
+            EncodedTensor::f32("query", &square, &self.query),
+            EncodedTensor::f32("keys", &by_base, &self.keys),
+            EncodedTensor::f32("average", &row, &self.average),
+            EncodedTensor::f32("attended", &row, &self.attended),
+            EncodedTensor::f32("gamma", &[1], &[self.gamma]),
+            EncodedTensor::f32("base", &by_base, &self.base),
+            EncodedTensor::f32("scale", &[1], &[self.scale]),
         ];
-        let bytes: Vec<Vec<u8>> = tensors
-            .iter()
-            .map(|(_, _, values)| values.iter().flat_map(|v| v.to_le_bytes()).collect())
-            .collect();
-        let mut views = Vec::with_capacity(tensors.len());
-        for ((name, shape, _), bytes) in tensors.into_iter().zip(&bytes) {
-            views.push((name, TensorView::new(Dtype::F32, shape, bytes).map_err(undecodable(path))?));
-        }
-        write_tensors(path, views, json)
+        write_described(path, &tensors, &header)
     }
 
     /// Reads a generator and checks its shapes.

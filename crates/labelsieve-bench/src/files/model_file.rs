@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use labelsieve_files::tensors::tensor_file::{
-    METADATA_KEY, Tensors, check_finite, read_tensors, undecodable, write_tensors,
+    EncodedTensor, METADATA_KEY, Tensors, check_finite, read_tensors, write_described,
 };
 use labelsieve_files::{DataError, Result, read_f32};
-use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
 /// A model. Reading checks that its tensors are well-formed; `classifier` defines their meaning.
@@ -74,18 +73,10 @@ impl SavedModel {
             settings: self.settings.clone(),
             model: true,
         };
-        let json = serde_json::to_string(&header).map_err(undecodable(path))?;
-        let bytes: Vec<Vec<u8>> = self
-            .tensors
-            .iter()
-            .map(|tensor| tensor.values.iter().flat_map(|value| value.to_le_bytes()).collect())
-            .collect();
-        let mut views = Vec::with_capacity(bytes.len());
-        for (tensor, bytes) in self.tensors.iter().zip(&bytes) {
-            let view = TensorView::new(Dtype::F32, tensor.shape.clone(), bytes);
-            views.push((tensor.name.as_str(), view.map_err(undecodable(path))?));
-        }
-        write_tensors(path, views, json)
+        let tensors = self.tensors.iter();
+        let tensors: Vec<EncodedTensor> =
+            tensors.map(|tensor| EncodedTensor::f32(&tensor.name, &tensor.shape, &tensor.values)).collect();
+        write_described(path, &tensors, &header)
     }
 
     /// Reads a model and checks its numbers and names.

@@ -4,7 +4,7 @@ use labelsieve_files::work::Result;
 use labelsieve_files::work::table::percent;
 use labelsieve_jobs::device::Devices;
 use labelsieve_networks::devices::Devices as _;
-use labelsieve_networks::opening::network::{Wanted, open_network};
+use labelsieve_networks::opening::network::{NetworkPart, open_network};
 use labelsieve_report::RunDirectory;
 
 use super::config::Backbone;
@@ -46,7 +46,7 @@ impl Photos {
             }
         }
         if let (Some(pictures), Some(network)) = (pictures, &backbone.network) {
-            let opened = open_network(network, Wanted::Features, None)?;
+            let opened = open_network(network, NetworkPart::Features, None)?;
             let device = Devices.learners(self.device, monitor)?;
             monitor.note(&format!("fine-tuning on {device}"));
             let fine_tuning = FineTuning { device: &device, opened: &opened, pictures };

@@ -50,7 +50,7 @@ impl Missing<'_> {
         }
     }
 
-    /// Which file of ours this is instead, by the columns that only it has.
+    /// The kind of Labelsieve file this is instead, by the columns that only it has.
     fn looks_like(&self) -> Option<String> {
         let has = |names: &[&str]| names.iter().all(|name| self.present.iter().any(|column| column == name));
         let (what, source) = match () {

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use labelsieve_files::work::shell_word::shell_word;
-use labelsieve_files::{FileKind, Wanted};
+use labelsieve_files::{ExpectedFile, FileKind};
 
 /// A hint about a file that is `found` where something else is wanted; `None` when it may just be damaged.
-pub fn for_kind(path: &Path, wanted: Option<Wanted>, found: FileKind) -> Option<String> {
+pub fn for_kind(path: &Path, wanted: Option<ExpectedFile>, found: FileKind) -> Option<String> {
     Some(match (found, wanted) {
         (FileKind::Empty, _) => "the file is empty; write or download it again".to_owned(),
         (FileKind::Html, _) => {
@@ -15,53 +15,53 @@ pub fn for_kind(path: &Path, wanted: Option<Wanted>, found: FileKind) -> Option<
         (FileKind::GitLfsPointer, _) => {
             "the file itself was not downloaded; run `git lfs pull` in its repository".to_owned()
         }
-        (FileKind::Image | FileKind::ImageFolder | FileKind::Tar, Some(Wanted::Features)) => embed_first(path),
-        (FileKind::PyTorch, Some(Wanted::Tensors)) => convert_network(path),
-        (FileKind::PyTorch, Some(Wanted::Features)) => convert_features(path),
-        (FileKind::Onnx, Some(Wanted::Tensors)) => format!(
+        (FileKind::Image | FileKind::ImageFolder | FileKind::Tar, Some(ExpectedFile::Features)) => embed_first(path),
+        (FileKind::PyTorch, Some(ExpectedFile::Tensors)) => convert_network(path),
+        (FileKind::PyTorch, Some(ExpectedFile::Features)) => convert_features(path),
+        (FileKind::Onnx, Some(ExpectedFile::Tensors)) => format!(
             "ONNX files make features: `labelsieve embed --model {}`; classify those, with a classifier from `labelsieve train`",
             shell_word(path)
         ),
-        (FileKind::Hdf5, Some(Wanted::Tensors)) => {
+        (FileKind::Hdf5, Some(ExpectedFile::Tensors)) => {
             "networks are read from .safetensors files with torchvision's names for a ResNet; export the weights from \
              PyTorch, or make a network with `labelsieve pretrain`"
                 .to_owned()
         }
         (FileKind::Gzip, Some(_)) => format!("unpack it first: `gunzip {}`", shell_word(path)),
-        (FileKind::Npy | FileKind::Npz | FileKind::Parquet, Some(Wanted::Features)) => rename(path, found),
-        (FileKind::Safetensors, Some(Wanted::Tensors)) => return None,
-        (FileKind::Folder, Some(Wanted::Features)) => {
+        (FileKind::Npy | FileKind::Npz | FileKind::Parquet, Some(ExpectedFile::Features)) => rename(path, found),
+        (FileKind::Safetensors, Some(ExpectedFile::Tensors)) => return None,
+        (FileKind::Folder, Some(ExpectedFile::Features)) => {
             "pass a file of features from `labelsieve embed`".to_owned()
         }
-        (FileKind::Text, Some(Wanted::Features)) => {
+        (FileKind::Text, Some(ExpectedFile::Features)) => {
             "save features with `numpy.save`, or make them from images with `labelsieve embed`".to_owned()
         }
-        (FileKind::Text, Some(Wanted::Images)) if path.file_stem().is_some_and(|stem| stem == "metadata") => {
+        (FileKind::Text, Some(ExpectedFile::Images)) if path.file_stem().is_some_and(|stem| stem == "metadata") => {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             format!("pass the folder that it describes: `{}`", folder.unwrap_or(Path::new(".")).display())
         }
-        (FileKind::Image | FileKind::Tar | FileKind::Parquet, Some(Wanted::Images)) => {
+        (FileKind::Image | FileKind::Tar | FileKind::Parquet, Some(ExpectedFile::Images)) => {
             format!("it is {found}; rename it accordingly")
         }
-        (FileKind::Npy | FileKind::Npz, Some(Wanted::Images)) => {
+        (FileKind::Npy | FileKind::Npz, Some(ExpectedFile::Images)) => {
             "it looks like features; pass the images themselves".to_owned()
         }
-        (FileKind::Image | FileKind::ImageFolder | FileKind::Tar, Some(Wanted::Parquet)) => {
+        (FileKind::Image | FileKind::ImageFolder | FileKind::Tar, Some(ExpectedFile::Parquet)) => {
             "this option takes a table; pass images with --images".to_owned()
         }
-        (FileKind::Text, Some(Wanted::Parquet)) => {
+        (FileKind::Text, Some(ExpectedFile::Parquet)) => {
             let csv = path.with_extension("csv");
             format!("if it is CSV, rename it to `{}`: the format is taken from the extension", csv.display())
         }
         (FileKind::Safetensors, Some(_)) => {
             "it is a network or a classifier; pass it with --model".to_owned()
         }
-        (FileKind::Parquet, Some(Wanted::Tensors)) | (FileKind::Npy | FileKind::Npz, Some(Wanted::Tensors)) => {
+        (FileKind::Parquet, Some(ExpectedFile::Tensors)) | (FileKind::Npy | FileKind::Npz, Some(ExpectedFile::Tensors)) => {
             "it holds a table; networks and classifiers are .safetensors files, as `labelsieve pretrain` and \
              `labelsieve train` write them"
                 .to_owned()
         }
-        (FileKind::Text, Some(Wanted::Tensors)) => {
+        (FileKind::Text, Some(ExpectedFile::Tensors)) => {
             "networks and classifiers are .safetensors files, as `labelsieve pretrain` and `labelsieve train` write them"
                 .to_owned()
         }

@@ -7,7 +7,7 @@ use clap::Args;
 /// A run or a relevance file, and the page that shows it.
 #[derive(Args, Clone, Debug)]
 pub struct ReportOptions {
-    /// Run directory (from `labelsieve bench photos` or `demo`) or relevance file (from `labelsieve score`)
+    /// Run directory (from `labelsieve-bench photos` or `labelsieve demo`) or relevance file (from `labelsieve score`)
     #[arg(value_name = "RUN")]
     pub source: PathBuf,
 
@@ -42,8 +42,8 @@ pub struct ReportOptions {
     pub text: Vec<PathBuf>,
 
     /// Caption column; repeatable [default: caption, title, text or description]
-    #[arg(long, value_name = "NAME", requires = "images")]
-    pub text_column: Vec<String>,
+    #[arg(long = "text-column", value_name = "NAME", requires = "images")]
+    pub text_columns: Vec<String>,
 
     /// Output folder for the figures (.svg)
     #[arg(long, value_name = "DIR")]

@@ -60,6 +60,18 @@ pub enum OptionKind {
     Text,
 }
 
+/// The names of all commands that do something: those of a group by both names, without the group.
+pub fn commands() -> Vec<String> {
+    let command = crate::command();
+    let names = command.get_subcommands().flat_map(|command| {
+        let name = command.get_name();
+        let inner: Vec<String> =
+            command.get_subcommands().map(|inner| format!("{name} {}", inner.get_name())).collect();
+        if inner.is_empty() { vec![name.to_owned()] } else { inner }
+    });
+    names.collect()
+}
+
 /// The options of the command called `name`; commands of a group by both names.
 pub fn describe(name: &str) -> Option<Vec<OptionDescription>> {
     let mut command = crate::command();
@@ -115,7 +127,7 @@ pub fn parse<O: Args>(values: &[(String, OptionValue)]) -> Result<O, String> {
     let mut positional = vec![OsString::from("--")];
     for (name, value) in values {
         let found = command.get_arguments().find(|argument| argument.get_id() == name.as_str());
-        let argument = found.ok_or_else(|| format!("{name}: there is no such option"))?;
+        let argument = found.ok_or_else(|| format!("{name}: unknown option"))?;
         let into = if argument.is_positional() { &mut positional } else { &mut words };
         add(argument, value, into)?;
     }
@@ -248,13 +260,30 @@ mod tests {
         let refused = |more: &[(&str, OptionValue)]| {
             parse::<ScoreOptions>(&named(&[&pools, more].concat())).unwrap_err()
         };
-        assert_eq!(refused(&[("nois", text("n"))]), "nois: there is no such option");
+        assert_eq!(refused(&[("nois", text("n"))]), "nois: unknown option");
         assert_eq!(refused(&[("plan", text("p.json"))]), "bin: expected a value");
         let number = OptionValue::Number("3".to_owned());
         assert_eq!(refused(&[("label_column", number)]), "label_column: expected text, found 3");
         let both = [("plan", text("p.json")), ("bin", text("0")), ("shard", text("0/2"))];
         assert!(refused(&both).contains("expected none beside"), "{}", refused(&both));
         assert!(refused(&[("device", text("gpu"))]).starts_with("device: device `gpu`: expected auto"));
+    }
+
+    #[test]
+    fn every_option_of_every_command_is_described() {
+        let commands = commands();
+        assert!(["score", "decisions import"].iter().all(|name| commands.iter().any(|one| one == name)));
+        assert!(!commands.iter().any(|name| name == "decisions"), "a group does nothing by itself");
+        for command in commands {
+            let options = describe(&command).unwrap();
+            assert!(!options.is_empty(), "`{command}` has no options");
+            for option in options {
+                let help = &option.help;
+                let is_written =
+                    help.starts_with(|first: char| !first.is_lowercase()) && !help.ends_with('.');
+                assert!(is_written, "{command}: {}: `{help}`", option.name);
+            }
+        }
     }
 
     #[test]

@@ -234,7 +234,10 @@ fn decisions_are_a_truth_but_not_for_what_was_made_with_them() {
     let n_some = known.iter().step_by(9).count();
     assert_eq!(rest.json()["relevance"]["n_settled"], n_some);
     assert_eq!(n(&rest.json()) as usize, known.iter().step_by(3).count() - n_some);
-    assert!(rest.err.contains(&format!("leaving out {n_some} candidates")), "{rest:?}");
+    assert!(
+        rest.err.contains(&format!("skipping {n_some} candidates whose relevance in `R.parquet` was set")),
+        "{rest:?}"
+    );
     let line = "evaluate --relevance R.parquet --decisions some.csv";
     run(folder, line)
         .fails_with(&["`R.parquet` was made with decisions about all candidates in `some.csv`", "hint: "]);

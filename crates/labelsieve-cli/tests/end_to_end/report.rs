@@ -207,7 +207,7 @@ fn decisions_are_marked_and_counted_and_the_review_is_a_command_away() {
     std::fs::write(folder.join("mine.csv"), decisions).expect("disk space");
     let done = run(folder, &format!("{line} --decisions mine.csv")).ok();
     assert!(
-        done.err.contains("warning: 1 decision about examples that are no candidates here: `x` of `owl`"),
+        done.err.contains("warning: 1 decision about examples that are not candidates here: `x` of `owl`"),
         "{done:?}"
     );
     let page = text(folder, "r.html");

@@ -237,7 +237,10 @@ fn nonsense_is_refused_before_anything_is_served() {
     let folder = folder.path();
     let fails = |line: &str, parts: &[&str]| drop(run(folder, line).fails_with(parts));
     fails("review", &["required", "RELEVANCE"]);
-    fails("review R.parquet --no-open", &["no file for the decisions", "hint: give one with -o"]);
+    fails(
+        "review R.parquet --no-open",
+        &["no file for the decisions", "hint: give one with --output, e.g. `decisions.parquet`"],
+    );
     fails("review R.parquet -o D.txt", &["D.txt"]);
     fails("review R.parquet -o R.parquet", &["would replace the input `R.parquet`"]);
     fails("review nope", &["`nope` does not exist", "hint: give a relevance file, or the folder"]);

@@ -5,12 +5,16 @@ use std::path::Path;
 
 use crate::common::{listing, run};
 
+/// Commands that the help mentions below the groups.
+pub const UNLISTED: [&str; 2] = ["completions", "man"];
+
 /// The names that the help of a command lists, in groups or under `Commands:`.
 fn commands_of(folder: &Path, command: &str) -> BTreeSet<String> {
     let help = run(folder, &format!("{command} --help")).ok().out;
     let names = listed_commands(&help);
     assert!(!names.is_empty(), "a list of commands: {help}");
-    names.into_iter().collect()
+    let unlisted = if command.is_empty() { UNLISTED.as_slice() } else { &[] };
+    names.into_iter().chain(unlisted.iter().map(|name| (*name).to_owned())).collect()
 }
 
 /// The names of commands in a help text.

@@ -177,47 +177,14 @@ impl CudaLearner {
         self.head.read_features(&self.queue, n_images)
     }
 
-    fn learn(&mut self, images: &Batch, request: &Request) -> Result<()> {
-        let n_images = images.len();
-        self.queue.stream.context().bind_to_thread()?;
-        let plan = &self.learning.0;
-        let arena = &mut self.learning.1;
-        arena.fit(&self.queue, &plan.buffers, n_images)?;
-        self.head.fit(&self.queue, n_images)?;
-        let parcel = self.staging.send(&self.queue.stream, images.pixels(), &request.bytes)?;
-        let first = self.learning.1.buffer(self.learning.0.images[0]);
-        self.normalise_pixels(parcel.pixels, n_images, first)?;
-        let plan = &self.learning.0;
-        let arena = &self.learning.1;
-        let mut pass = Pass {
-            queue: &self.queue,
-            schedule: &self.schedule,
-            convolutions: &mut self.convolutions,
-            parameters: &self.parameters,
-            tables: &self.tables,
-            arena,
-            images: &plan.images,
-            n_images,
-        };
-        self.tables_are_current = false;
-        pass.forward(Some(&plan.winners))?;
-        pass.read_features(self.head.features())?;
-        let gradients = self.head.gradients(&self.queue, &self.parameters, request, parcel.rest, n_images)?;
-        pass.spread_gradients(gradients, plan.last)?;
-        pass.backward(&plan.backward, &plan.winners)?;
-        self.descend(request.sgd(parcel.rest))?;
-        self.staging.done(&self.queue.stream, parcel)
-    }
-
-    /// As [`CudaLearner::learn`], with a loss that is computed on the host from the features.
-    fn learn_from_features(
+    /// A step of gradient descent. With an `objective`, the loss is computed on the host from the features.
+    fn learn(
         &mut self,
         images: &Batch,
-        objective: &dyn FeatureObjective,
-        sgd: &Sgd,
+        request: &Request,
+        objective: Option<&dyn FeatureObjective>,
     ) -> Result<VisionResult<()>> {
         let n_images = images.len();
-        let request = Request::new(Targets { classes: &[], weights: &[], split: 0 }, sgd);
         self.queue.stream.context().bind_to_thread()?;
         let plan = &self.learning.0;
         let arena = &mut self.learning.1;
@@ -241,23 +208,28 @@ impl CudaLearner {
         self.tables_are_current = false;
         pass.forward(Some(&plan.winners))?;
         pass.read_features(self.head.features())?;
-        let features = self.head.read_features(&self.queue, n_images)?;
-        let loss = match objective.loss(&features, self.network.dim()) {
-            Ok(loss) => loss,
-            Err(error) => {
-                self.staging.done(&self.queue.stream, parcel)?;
-                return Ok(Err(error));
+        let gradients = match objective {
+            None => self.head.gradients(&self.queue, &self.parameters, request, parcel.rest, n_images)?,
+            Some(objective) => {
+                let features = self.head.read_features(&self.queue, n_images)?;
+                let loss = match objective.loss(&features, self.network.dim()) {
+                    Ok(loss) => loss,
+                    Err(error) => {
+                        self.staging.done(&self.queue.stream, parcel)?;
+                        return Ok(Err(error));
+                    }
+                };
+                self.on_features.loss += loss.loss;
+                self.on_features.correct += loss.correct;
+                self.on_features.images += loss.counted;
+                self.on_features.steps += 1;
+                self.head.write_gradients(&self.queue, &loss.by_features)?
             }
         };
-        let gradients = self.head.write_gradients(&self.queue, &loss.by_features)?;
         pass.spread_gradients(gradients, plan.last)?;
         pass.backward(&plan.backward, &plan.winners)?;
         self.descend(request.sgd(parcel.rest))?;
         self.staging.done(&self.queue.stream, parcel)?;
-        self.on_features.loss += loss.loss;
-        self.on_features.correct += loss.correct;
-        self.on_features.images += loss.counted;
-        self.on_features.steps += 1;
         Ok(Ok(()))
     }
 
@@ -293,8 +265,8 @@ impl Learner for CudaLearner {
         if images.is_empty() {
             return Ok(());
         }
-        let done = self.learn(images, &Request::new(targets, sgd));
-        CudaLearner::explained(done, images)
+        let done = self.learn(images, &Request::new(targets, sgd), None);
+        CudaLearner::explained(done, images)?
     }
 
     fn step_on_features(
@@ -308,7 +280,8 @@ impl Learner for CudaLearner {
         if images.is_empty() {
             return Ok(());
         }
-        let done = self.learn_from_features(images, objective, sgd);
+        let request = Request::new(Targets { classes: &[], weights: &[], split: 0 }, sgd);
+        let done = self.learn(images, &request, Some(objective));
         CudaLearner::explained(done, images)?
     }
 

@@ -306,7 +306,8 @@ impl CudaOperations {
 
     fn cut_patches(
         &mut self,
-        (height, width): (usize, usize),
+        height: usize,
+        width: usize,
         pixels: &[u8],
         patch: usize,
         out: &mut DeviceRows,
@@ -374,7 +375,7 @@ impl Operations for CudaOperations {
         out: &mut DeviceRows,
     ) -> VisionResult<()> {
         self.stream.context().bind_to_thread().map_err(Error::from)?; // the first operation of a walk
-        Ok(self.cut_patches(size, pixels, patch, out)?)
+        Ok(self.cut_patches(size.0, size.1, pixels, patch, out)?)
     }
 
     fn sequences(
@@ -454,7 +455,8 @@ impl Operations for CudaOperations {
 
     fn attention_pool(
         &mut self,
-        (tokens, heads): (usize, usize),
+        tokens: usize,
+        heads: usize,
         query: &DeviceRows,
         keys_values: &DeviceRows,
         out: &mut DeviceRows,

@@ -8,7 +8,9 @@ use crate::examples::clip_retrieval::open_clip_retrieval;
 use crate::storage::input::{is_stream, open_seekable};
 use crate::tables::ids_table::{ids_table_of, read_ids_table};
 use crate::tables::parquet_table::open_parquet;
-use crate::{ArrayFile, DataError, Dtype, FileKind, Ids, Labels, Matrix, Npz, Result, ScratchFolder, Wanted};
+use crate::{
+    ArrayFile, DataError, Dtype, ExpectedFile, FileKind, Ids, Labels, Matrix, Npz, Result, ScratchFolder,
+};
 
 /// The names of features and labels in an `.npz`, in the order in which they are tried; the paper's release comes first.
 const NPZ_NAMES: [(&str, &str); 3] = [("features_all", "labels_all"), ("features", "labels"), ("X", "y")];
@@ -124,10 +126,15 @@ impl ExampleTable {
 /// The error for a file without one of the extensions of features.
 fn not_features(path: &Path, extension: &str) -> DataError {
     match FileKind::of(path) {
-        Some(found) => DataError::WrongKind { path: path.to_path_buf(), wanted: Wanted::Features, found },
-        None => {
-            DataError::malformed(path, "file name", Wanted::Features.to_string(), format!("`.{extension}`"))
+        Some(found) => {
+            DataError::WrongKind { path: path.to_path_buf(), wanted: ExpectedFile::Features, found }
         }
+        None => DataError::malformed(
+            path,
+            "file name",
+            ExpectedFile::Features.to_string(),
+            format!("`.{extension}`"),
+        ),
     }
 }
 
@@ -141,7 +148,7 @@ fn open_file(path: &Path, columns: &TableColumns) -> Result<ExampleTable> {
     }
     let mut file = open_seekable(path)?;
     let kind = if is_known { extension } else { kind_of(path, &mut file)? };
-    let other_kind = || DataError::unless_other_kind(path, Wanted::Features);
+    let other_kind = || DataError::unless_other_kind(path, ExpectedFile::Features);
     match kind {
         "npz" => open_npz(path, file).map_err(other_kind())?.with_ids_table(),
         "npy" => {

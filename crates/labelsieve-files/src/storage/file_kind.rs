@@ -54,7 +54,7 @@ pub enum FileKind {
 
 /// The expected kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ExpectedFile {
     /// Examples as rows of numbers.
     Features,
     /// Images in any container.
@@ -135,19 +135,19 @@ impl FileKind {
     }
 
     /// Whether this is the wanted kind, perhaps damaged.
-    fn fits(self, wanted: Wanted) -> bool {
+    fn fits(self, wanted: ExpectedFile) -> bool {
         match wanted {
-            Wanted::Features => matches!(self, FileKind::Npy | FileKind::Npz | FileKind::Parquet),
-            Wanted::Images => matches!(self, FileKind::Image | FileKind::Tar | FileKind::Parquet),
-            Wanted::Parquet => self == FileKind::Parquet,
-            Wanted::Tensors => self == FileKind::Safetensors,
+            ExpectedFile::Features => matches!(self, FileKind::Npy | FileKind::Npz | FileKind::Parquet),
+            ExpectedFile::Images => matches!(self, FileKind::Image | FileKind::Tar | FileKind::Parquet),
+            ExpectedFile::Parquet => self == FileKind::Parquet,
+            ExpectedFile::Tensors => self == FileKind::Safetensors,
         }
     }
 }
 
 impl DataError {
     /// For `map_err`: replaces the error by [`DataError::WrongKind`] if `path` is something other than what was wanted.
-    pub fn unless_other_kind(path: &Path, wanted: Wanted) -> impl FnOnce(DataError) -> DataError {
+    pub fn unless_other_kind(path: &Path, wanted: ExpectedFile) -> impl FnOnce(DataError) -> DataError {
         let path = path.to_path_buf();
         move |error| {
             let refused = matches!(error, DataError::Undecodable { .. } | DataError::Malformed { .. });
@@ -226,19 +226,19 @@ impl fmt::Display for FileKind {
     }
 }
 
-impl fmt::Display for Wanted {
+impl fmt::Display for ExpectedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Wanted::Features => "features (.npz, .npy, .parquet or a clip-retrieval folder)",
-            Wanted::Images => {
+            ExpectedFile::Features => "features (.npz, .npy, .parquet or a clip-retrieval folder)",
+            ExpectedFile::Images => {
                 return write!(
                     f,
                     "images (a folder, .parquet, .tar, or an image: {})",
                     IMAGE_EXTENSIONS.join(", ")
                 );
             }
-            Wanted::Parquet => "a Parquet file",
-            Wanted::Tensors => "a safetensors file",
+            ExpectedFile::Parquet => "a Parquet file",
+            ExpectedFile::Tensors => "a safetensors file",
         })
     }
 }

@@ -19,7 +19,7 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 
 use crate::storage::input::open_seekable;
 use crate::tables::column_values::numbers;
-use crate::{ColumnRole, DataError, Result, Texts, Wanted};
+use crate::{ColumnRole, DataError, ExpectedFile, Result, Texts};
 
 /// Rows per batch: few enough for embeddings of a few thousand columns to stay in cache.
 const BATCH_ROWS: usize = 4096;
@@ -56,7 +56,7 @@ impl ParquetFile {
     pub fn from_file(path: &Path, file: File) -> Result<ParquetFile> {
         let file_len = file.metadata().map_err(DataError::io("read", path))?.len();
         let builder = guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file));
-        let builder = builder.map_err(DataError::unless_other_kind(path, Wanted::Parquet))?;
+        let builder = builder.map_err(DataError::unless_other_kind(path, ExpectedFile::Parquet))?;
         Ok(ParquetFile { path: path.to_path_buf(), builder, file_len })
     }
 

@@ -12,7 +12,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{AtomicFile, DataError, Result, TensorsOf, Wanted};
+use crate::{AtomicFile, DataError, ExpectedFile, Result, TensorsOf};
 
 /// The one key of the header's metadata. A single key, because several would be written in random order.
 pub const METADATA_KEY: &str = "labelsieve";
@@ -88,7 +88,7 @@ pub fn write_tensors<S: AsRef<str> + Ord + std::fmt::Display>(
 pub struct Tensors<'a> {
     /// The tensors.
     pub tensors: SafeTensors<'a>,
-    /// The JSON that describes them, in files of ours.
+    /// The JSON that describes them, in Labelsieve's own files.
     pub json: Option<String>,
     /// Whether the file has a checksum, which is then correct. Older files and those of other programs have none.
     pub is_checked: bool,
@@ -96,7 +96,7 @@ pub struct Tensors<'a> {
 
 /// Reads the tensors of a file and their description.
 pub fn read_tensors<'a>(path: &Path, bytes: &'a [u8]) -> Result<Tensors<'a>> {
-    check_offsets(path, bytes).map_err(DataError::unless_other_kind(path, Wanted::Tensors))?;
+    check_offsets(path, bytes).map_err(DataError::unless_other_kind(path, ExpectedFile::Tensors))?;
     let is_checked = check_sum(path, bytes)?;
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(undecodable(path))?;
     let json = metadata.metadata().as_ref().and_then(|pairs| pairs.get(METADATA_KEY)).cloned();

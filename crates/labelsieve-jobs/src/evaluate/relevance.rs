@@ -98,9 +98,7 @@ pub(super) fn analyse(
     let against = truth.path().display();
     if n_settled > 0 {
         let candidates = counted(n_settled, "candidate");
-        monitor.warning(&format!(
-            "leaving out {candidates} that `{shown}` was made with decisions about: the relevance is what the person said"
-        ));
+        monitor.warning(&format!("skipping {candidates} whose relevance in `{shown}` was set by a decision"));
     }
     if all.0.is_empty() && n_settled > 0 {
         return Err(Error::input(

@@ -9,7 +9,7 @@ use labelsieve_files::inputs::same_network::Origin;
 use labelsieve_files::inputs::tables::{Table, labels_of, load, rows_by_class};
 use labelsieve_files::work::{Context, Error, Monitor, Result, option, words};
 use labelsieve_files::{DataError, SavedClassifier, TableColumns, TensorsOf, counted};
-use labelsieve_networks::opening::network::{Wanted, open_network};
+use labelsieve_networks::opening::network::{NetworkPart, open_network};
 use labelsieve_networks::opening::network_fingerprint::network_fingerprint;
 
 /// The base classes of a file.
@@ -91,7 +91,7 @@ fn of_weights(path: &Path) -> Result<BaseClasses> {
             Ok(BaseClasses { names: saved.classes, directions, network: saved.network })
         }
         Err(DataError::OtherTensors { found: TensorsOf::Network, .. }) => {
-            let opened = open_network(path, Wanted::Classifier, None)?;
+            let opened = open_network(path, NetworkPart::Classifier, None)?;
             if opened.pca.is_some() {
                 return Err(Error::input(
                     format!("the class weights in `{}` are for features before its PCA", path.display()),

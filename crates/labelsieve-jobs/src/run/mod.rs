@@ -118,7 +118,7 @@ impl Step {
 }
 
 /// The steps of a run, and what is known of an earlier one.
-struct Prepared {
+struct PreparedRun {
     steps: Vec<Step>,
     journal: RunJournal,
 }
@@ -142,7 +142,7 @@ impl RunJournal {
 impl Run {
     /// Runs the steps that are not done already, or whose inputs have changed.
     pub fn run<S: StepRunner>(&self, runner: &S, monitor: &dyn Monitor) -> Result<RunSummary, S::Error> {
-        let Prepared { steps, journal } = self.prepare(monitor)?;
+        let PreparedRun { steps, journal } = self.prepare(monitor)?;
         let mut is_done = true; // a step after one that is run again is run again too
         for step in &steps {
             let name = file_name(&step.output);
@@ -168,7 +168,7 @@ impl Run {
     }
 
     /// Checks all inputs, claims the folder and finds out what is done already.
-    fn prepare(&self, monitor: &dyn Monitor) -> Result<Prepared> {
+    fn prepare(&self, monitor: &dyn Monitor) -> Result<PreparedRun> {
         self.check_folders()?;
         let captions = self.captions()?;
         if captions.is_some() && self.classes.is_none() {
@@ -197,12 +197,14 @@ impl Run {
         let units = resume::RecordUnits { unit: "steps", total: Some(steps.len()) };
         let (journal, records) = resume::open(&path, &key, units, monitor)?;
         let finished = records.into_iter().collect();
-        Ok(Prepared { steps, journal: RunJournal { path, journal, finished, _lock: lock } })
+        Ok(PreparedRun { steps, journal: RunJournal { path, journal, finished, _lock: lock } })
     }
 
     /// Refuses folders that would get in each other's way.
     fn check_folders(&self) -> Result<()> {
-        let (clean, pool, output) = (&self.clean, &self.pool, &self.output);
+        let clean = &self.clean;
+        let pool = &self.pool;
+        let output = &self.output;
         let entries = std::fs::read_dir(output).into_iter().flatten().flatten();
         let mut names = entries.map(|entry| entry.file_name()).filter(|name| name != "run.lock");
         let is_own = std::fs::read_to_string(output.join(MARKER)).is_ok_and(|text| text == MARK);

@@ -17,10 +17,9 @@ pub struct Doubts {
 }
 
 impl Doubts {
-    /// Looks at a class: the relevance of its undecided candidates, and numbers of all examples.
-    pub fn add(&mut self, class: &str, undecided: &[f32], sizes: (usize, usize), method: &Method) {
-        let doubts = evaluation::Doubts::new(Some(method), undecided, sizes.0, sizes.1);
-        let named = || (class.to_owned(), sizes.1);
+    /// Adds a class with its number of candidates.
+    pub fn add(&mut self, class: &str, n_candidates: usize, doubts: &evaluation::Doubts) {
+        let named = || (class.to_owned(), n_candidates);
         self.flat.extend(doubts.is_flat.then(named));
         if let Some(neighbours) = doubts.small_pool {
             self.small.push(named());

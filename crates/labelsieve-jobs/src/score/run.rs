@@ -170,8 +170,14 @@ impl ScoringRun<'_> {
             };
             let open = scored.kept().zip(&scored.relevance).filter(|(place, _)| is_open(*place));
             let open: Vec<f32> = open.map(|(_, &relevance)| relevance).collect();
-            let sizes = (class.clean.len(), scored.relevance.len());
-            doubts.add(&class.name, &open, sizes, &self.job.method);
+            let n_candidates = scored.relevance.len();
+            let found = labelsieve::evaluation::Doubts::new(
+                Some(&self.job.method),
+                &open,
+                class.clean.len(),
+                n_candidates,
+            );
+            doubts.add(&class.name, n_candidates, &found);
         }
         doubts
     }

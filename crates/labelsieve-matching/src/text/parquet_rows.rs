@@ -12,7 +12,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 use labelsieve_files::tables::parquet_columns::guarded;
-use labelsieve_files::{DataError, Result, Wanted};
+use labelsieve_files::{DataError, ExpectedFile, Result};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -144,7 +144,7 @@ impl Batches {
 
 fn read_metadata(path: &Path, file: &File) -> Result<ArrowReaderMetadata> {
     let metadata = guarded(path, || ArrowReaderMetadata::load(file, Default::default()));
-    metadata.map_err(DataError::unless_other_kind(path, Wanted::Parquet))
+    metadata.map_err(DataError::unless_other_kind(path, ExpectedFile::Parquet))
 }
 
 fn claimed_rows(group: &RowGroupMetaData) -> u64 {

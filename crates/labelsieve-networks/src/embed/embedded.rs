@@ -8,7 +8,7 @@ use labelsieve_files::{FeatureRows, Journal};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::Prepared;
+use crate::PreparedBatch;
 use crate::images::{Cause, SkippedImage};
 
 /// The images embedded so far, in the order of the source. Their features are only in the journal, so that memory grows by some
@@ -43,7 +43,7 @@ struct Head {
 }
 
 impl Record {
-    pub fn new(prepared: Prepared, features: Vec<f32>) -> Record {
+    pub fn new(prepared: PreparedBatch, features: Vec<f32>) -> Record {
         let head = Head {
             n_read: prepared.n_read,
             ids: prepared.ids,
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     fn record() -> Record {
-        let prepared = Prepared {
+        let prepared = PreparedBatch {
             n_read: 3,
             ids: vec!["a".into(), "b".into()],
             labels: vec![Some("owl".into()), None],

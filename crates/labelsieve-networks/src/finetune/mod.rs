@@ -26,7 +26,7 @@ use crate::devices::Devices;
 use crate::image_files::ImageSource;
 use crate::opening::embedder::model_files;
 use crate::opening::image_input::ImageFiles;
-use crate::opening::network::{OpenedNetwork, Wanted, open_network};
+use crate::opening::network::{NetworkPart, OpenedNetwork, open_network};
 use crate::training::{Examples, MIN_RELEVANCE, Objective, Rates, Recipe, Training};
 use crate::{ScaleRule, checkpoint, weights};
 
@@ -109,7 +109,7 @@ impl FineTune {
         curves.check(&self.output)?;
         let _lock = OutputLock::beside(&self.output)?;
         drop(AtomicFile::create(&self.output)?);
-        let wanted = if sources.base.is_some() { Wanted::Classifier } else { Wanted::Features };
+        let wanted = if sources.base.is_some() { NetworkPart::Classifier } else { NetworkPart::Features };
         let opened = open_network(&self.network, wanted, None)?;
         let recipe = self.recipe(&opened);
         recipe.check()?;

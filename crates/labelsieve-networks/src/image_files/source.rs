@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use labelsieve_files::storage::file_kind::is_image_name;
-use labelsieve_files::{DataError, FileKind, Result, Wanted};
+use labelsieve_files::{DataError, ExpectedFile, FileKind, Result};
 use labelsieve_matching::text::expand_pattern;
 use labelsieve_numerics::Fnv1a;
 
@@ -166,10 +166,18 @@ fn open_one(path: &Path, columns: &ImageColumns, parts: &mut Vec<Part>) -> Resul
             "tar" => parts.push(Part::Tar(Tar::open(path, columns)?)),
             other => {
                 let unknown = || {
-                    DataError::malformed(path, "file name", Wanted::Images.to_string(), format!("`.{other}`"))
+                    DataError::malformed(
+                        path,
+                        "file name",
+                        ExpectedFile::Images.to_string(),
+                        format!("`.{other}`"),
+                    )
                 };
-                let wrong =
-                    |found| DataError::WrongKind { path: path.to_path_buf(), wanted: Wanted::Images, found };
+                let wrong = |found| DataError::WrongKind {
+                    path: path.to_path_buf(),
+                    wanted: ExpectedFile::Images,
+                    found,
+                };
                 return Err(FileKind::of(path).map_or_else(unknown, wrong));
             }
         }

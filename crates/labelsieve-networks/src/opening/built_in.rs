@@ -34,12 +34,12 @@ impl BuiltIn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::opening::network::{Wanted, open_network};
+    use crate::opening::network::{NetworkPart, open_network};
     use labelsieve_files::work::Error;
 
     #[test]
     fn the_built_in_network_opens_by_its_name() {
-        let opened = open_network(Path::new("efficientnet-lite0"), Wanted::Features, None).unwrap();
+        let opened = open_network(Path::new("efficientnet-lite0"), NetworkPart::Features, None).unwrap();
         assert!(opened.centre.is_some());
         assert_eq!(BuiltIn::usual().name, "efficientnet-lite0");
         assert!(BuiltIn::named(Path::new("./efficientnet-lite0")).is_none(), "a path is a path");
@@ -49,13 +49,13 @@ mod tests {
     fn networks_of_the_repository_are_files() {
         for name in IN_REPOSITORY {
             let path = format!("{}/../../models/{name}.safetensors", env!("CARGO_MANIFEST_DIR"));
-            open_network(Path::new(&path), Wanted::Features, None).unwrap();
+            open_network(Path::new(&path), NetworkPart::Features, None).unwrap();
         }
     }
 
     #[test]
     fn a_misspelt_name_gets_the_near_one() {
-        let refused = |name: &str| match open_network(Path::new(name), Wanted::Features, None).err() {
+        let refused = |name: &str| match open_network(Path::new(name), NetworkPart::Features, None).err() {
             Some(Error::Input { message, hint }) => (message.to_string(), hint.to_string()),
             Some(error) => (error.to_string(), String::new()),
             None => panic!("{name} was opened"),

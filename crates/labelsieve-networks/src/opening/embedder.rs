@@ -11,7 +11,7 @@ use crate::devices::Devices;
 use crate::images::View;
 use crate::opening::built_in::BuiltIn;
 use crate::opening::hub_folder::{hub_files, open_hub_folder};
-use crate::opening::network::{Wanted, no_such_model, open_network};
+use crate::opening::network::{NetworkPart, no_such_model, open_network};
 use crate::opening::network_fingerprint::{Fingerprint, network_fingerprint};
 use crate::opening::onnx::{OnnxOptions, files as onnx_files, is_onnx, open as open_onnx};
 use crate::{Embedder, Pca};
@@ -85,7 +85,7 @@ fn open_weights(
     devices: &dyn Devices,
     monitor: &dyn Monitor,
 ) -> Result<OpenedEmbedder> {
-    let opened = open_network(model, Wanted::Features, image_size)?;
+    let opened = open_network(model, NetworkPart::Features, image_size)?;
     let fingerprint = network_fingerprint(&opened)?;
     let learners = devices.learners(device, monitor)?;
     let embedder = learners.learners().learner(&opened.network, &opened.snapshot)?;

@@ -35,7 +35,7 @@ pub const CENTRE_TENSOR: &str = "centre.mean";
 
 /// Which part of a weight file is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum NetworkPart {
     /// The network without its classifier.
     Features,
     /// The network with its classifier, which must be there.
@@ -46,7 +46,7 @@ pub enum Wanted {
 /// of the usual size. `image_size` replaces the size in the file.
 pub fn open_network(
     path: &Path,
-    wanted: Wanted,
+    wanted: NetworkPart,
     image_size: Option<(usize, usize)>,
 ) -> Result<OpenedNetwork> {
     let file = read_network_file(path)?;
@@ -75,10 +75,10 @@ pub fn open_network(
     let pca = Pca::from_tensors(&file.tensors).with_context(in_file)?;
     let centre = centre(path, &file.tensors, network.dim())?;
     let n_classes = match wanted {
-        Wanted::Features => 0,
-        Wanted::Classifier => metadata.classes.len(),
+        NetworkPart::Features => 0,
+        NetworkPart::Classifier => metadata.classes.len(),
     };
-    if wanted == Wanted::Classifier && n_classes == 0 {
+    if wanted == NetworkPart::Classifier && n_classes == 0 {
         return Err(Error::input(
             format!("`{}` is a network without a classifier", path.display()),
             words![command("pretrain"), " and ", command("finetune"), " write networks with one"],

@@ -71,7 +71,8 @@ pub trait Operations: Send {
     /// Attention of one shared query to the keys and values of every sequence, for this number of tokens and heads.
     fn attention_pool(
         &mut self,
-        tokens_and_heads: (usize, usize),
+        tokens: usize,
+        heads: usize,
         query: &Self::Rows,
         keys_values: &Self::Rows,
         out: &mut Self::Rows,

@@ -203,7 +203,8 @@ impl<O: Operations> VisionTransformer<O> {
         match (self.vit.pooling, &self.pool) {
             (Pooling::Attention, Some(pool)) => {
                 operations.linear(None, &pool.keys_values, rows, patches)?;
-                operations.attention_pool((tokens, self.vit.block.heads), &pool.query, patches, spare)?;
+                let heads = self.vit.block.heads;
+                operations.attention_pool(tokens, heads, &pool.query, patches, spare)?;
                 operations.linear(None, &pool.output, spare, pooled)?;
                 operations.mlp_add(&pool.norm, &pool.mlp, pooled)?;
             }

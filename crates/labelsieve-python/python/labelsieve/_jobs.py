@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Optional, Union
 
 from . import _labelsieve
@@ -1092,6 +1092,190 @@ def import_decisions(
         "unsure": _names(unsure),
     }
     return _run("decisions import", options, progress)
+
+
+def report_files(
+    source: Path,
+    output: Optional[Path] = None,
+    *,
+    truth: Optional[Path] = None,
+    decisions: Optional[Path] = None,
+    images: Paths = (),
+    image_column: Optional[str] = None,
+    id_column: Optional[str] = None,
+    text: Paths = (),
+    text_columns: Names = (),
+    figures: Optional[Path] = None,
+    title: Optional[str] = None,
+    per_class: Union[int, str] = 60,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Writes an HTML report of a run or a relevance file, as ``labelsieve report`` does. :func:`labelsieve.report` also takes
+    tables.
+
+    Parameters
+    ----------
+    source : path
+        A run directory or a relevance file.
+    output : path, optional
+        HTML file to write, self-contained; None is for ``figures`` alone.
+    truth : path, optional
+        A Parquet or CSV file of ``id``, ``class`` and ``relevant``, for the figures that need it; by default the run's own.
+    decisions : path, optional
+        A .parquet, .csv or .tsv file of decisions to mark; by default those in the relevance file.
+    images : path or paths
+        Pictures of clean examples and candidates: folders, .parquet files with image bytes, .tar files, image files.
+    image_column, id_column : str, optional
+        Columns of images, and of ids of images and texts, where they are not the usual ones.
+    text : path or paths
+        Captions, as in :func:`match_files`; by default those beside the images.
+    text_columns : str or list of str
+        Columns of captions, where they are not the usual ones.
+    figures : path, optional
+        Folder to write the figures to (.svg).
+    title : str, optional
+        Heading of the page; by default the run's own.
+    per_class : int or "all", default 60
+        Candidates shown with a picture per class: half from the top of the ranking, a quarter each from the middle and the bottom.
+    progress : callable, tqdm bar or True, optional
+        Called as in :func:`labelsieve.relevance`; in pictures.
+
+    Returns
+    -------
+    dict
+        What ``labelsieve report --json`` prints: the numbers of classes, examples, pictures, tables and figures.
+
+    Examples
+    --------
+    >>> import labelsieve, os, tempfile
+    >>> data = labelsieve.demo_data(n_classes=3)
+    >>> table = labelsieve.Cleaner().fit(data.X, data.y, is_clean=data.is_clean).to_table()
+    >>> folder = tempfile.mkdtemp()
+    >>> relevance, page = os.path.join(folder, "relevance.parquet"), os.path.join(folder, "report.html")
+    >>> labelsieve.write_relevance(relevance, table)
+    >>> labelsieve.report_files(relevance, page)["n_classes"]
+    3
+    """
+    if output is None and figures is None:
+        raise ValueError("output: expected a file, unless figures is given")
+    if not _paths(images) and (image_column is not None or id_column is not None or _paths(text) or _names(text_columns)):
+        raise ValueError("image_column, id_column, text and text_columns: expected with images alone")
+    if output is None and (title is not None or _paths(images) or decisions is not None or per_class != 60):
+        raise ValueError("title, images, decisions and per_class: expected with output alone")
+    options = {
+        "source": source,
+        "output": None if output is None else _output("output", output),
+        "truth": truth,
+        "decisions": decisions,
+        "images": _paths(images),
+        "image_column": image_column,
+        "id_column": id_column,
+        "text": [_input("text", path) for path in _paths(text)],
+        "text_columns": _names(text_columns),
+        "figures": figures,
+        "title": title,
+        "per_class": "all" if per_class == "all" else _count("per_class", per_class),
+    }
+    return _run("report", options, progress)
+
+
+def review_files(
+    source: Path,
+    output: Optional[Path] = None,
+    *,
+    images: Paths = (),
+    image_column: Optional[str] = None,
+    text: Paths = (),
+    text_columns: Names = (),
+    clean: Optional[Path] = None,
+    pool: Optional[Path] = None,
+    class_text: Optional[Path] = None,
+    candidates: Optional[Path] = None,
+    base: Optional[Path] = None,
+    clean_labels: Optional[Path] = None,
+    pool_labels: Optional[Path] = None,
+    allow_mixed: bool = False,
+    embedding_column: Optional[str] = None,
+    label_column: Optional[str] = None,
+    id_column: Optional[str] = None,
+    by: Optional[str] = None,
+    title: Optional[str] = None,
+    port: int = 0,
+    host: str = "127.0.0.1",
+    no_open: bool = False,
+    device: str = "auto",
+    opened: Callable[[str], object] = print,
+) -> dict[str, Any]:
+    """Shows candidates in a browser, where a person decides about them, as ``labelsieve review`` does.
+
+    Returns when it is interrupted: by Ctrl-C, or by the stop button of a notebook. Every decision is saved at once.
+
+    Parameters
+    ----------
+    source : path
+        A relevance file, or the folder of :func:`run_files`, in which everything else is found.
+    output : path, optional
+        File of the decisions (.parquet, .csv or .tsv), continued if it exists; in a folder by default its ``decisions.parquet``.
+    images, image_column, text, text_columns
+        Pictures and captions, as in :func:`report_files`.
+    clean, pool, class_text, candidates, base, clean_labels, pool_labels, allow_mixed
+        As in :func:`score_files`; without features, relevance stays as it is.
+    embedding_column, label_column, id_column : str, optional
+        Columns of tables, where they are not the usual ones; ``id_column`` also that of images and captions.
+    by : str, optional
+        Who decides, noted with every decision; by default the name of the account.
+    title : str, optional
+        Heading of the page.
+    port : int, default 0
+        Port of the server; 0 is any free one.
+    host : str, default "127.0.0.1"
+        Address to listen on; any but a loopback address lets other machines in that know the token.
+    no_open : bool
+        Do not open a browser.
+    device : str
+        As in :func:`labelsieve.relevance`.
+    opened : callable, default print
+        Called with the address of the page when it can be opened.
+
+    Returns
+    -------
+    dict
+        ``n_decisions``, the candidates with a decision; ``output``, their file; ``relevance``, the file that was reviewed;
+        ``can_score``, whether relevance followed the decisions; and ``command``, the call that scores all classes with them, or
+        None.
+    """
+    if pool is None and (allow_mixed or embedding_column is not None or label_column is not None):
+        raise ValueError("allow_mixed, embedding_column and label_column: expected with clean and pool alone")
+    options = {
+        **_columns(embedding_column, label_column, id_column),
+        "source": _input("source", source),
+        "output": None if output is None else _output("output", output),
+        "images": _paths(images),
+        "image_column": image_column,
+        "text": [_input("text", path) for path in _paths(text)],
+        "text_columns": _names(text_columns),
+        "clean": clean,
+        "pool": pool,
+        "class_text": class_text,
+        "candidates": candidates,
+        "base": base,
+        "clean_labels": clean_labels,
+        "pool_labels": pool_labels,
+        "allow_mixed": allow_mixed,
+        "by": by,
+        "title": title,
+        "port": port,
+        "host": host,
+        "no_open": no_open,
+        "device": as_device(device),
+    }
+    return _review(options, opened)
+
+
+def _review(options: dict[str, Any], opened: Callable[[str], object]) -> dict[str, Any]:
+    """A review; its warnings are attributed as those of :func:`_run`."""
+    closed: dict[str, Any] = json.loads(_labelsieve.run_review(options, opened))
+    return closed
 
 
 def _run(command: str, options: dict[str, Any], progress: Progress) -> dict[str, Any]:

@@ -23,7 +23,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(5);
 /// How much of a body that is too long is read before the connection is closed.
 const MAX_DISCARDED: usize = 64 << 20;
 /// How long a body may take to come.
-const LONGEST_UPLOAD: Duration = Duration::from_secs(60);
+const MAX_UPLOAD_TIME: Duration = Duration::from_secs(60);
 
 /// Why a server does not start or ended.
 #[derive(Debug, thiserror::Error)]
@@ -185,5 +185,5 @@ async fn read_body(body: Body) -> Option<Bytes> {
         }
         (n_read <= MAX_BODY).then(|| Bytes::from(bytes))
     };
-    tokio::time::timeout(LONGEST_UPLOAD, read).await.ok().flatten()
+    tokio::time::timeout(MAX_UPLOAD_TIME, read).await.ok().flatten()
 }

@@ -101,7 +101,8 @@ impl Inner {
     }
 
     fn bring_up_to_date(&self, request: Request, watch: &Watch) -> Result<()> {
-        let (class, Some(scorer)) = (request.class, &self.scorer) else { return Ok(()) };
+        let Some(scorer) = &self.scorer else { return Ok(()) };
+        let class = request.class;
         let ready = self.make_ready(scorer, request, watch)?;
         self.queue.stop_on_decisions(); // also wakes those who wait for the class
         let stamp = self.stamp(class);

@@ -7,6 +7,14 @@ const BETA_1: f32 = 0.9;
 const BETA_2: f32 = 0.999;
 const EPSILON: f32 = 1e-8;
 
+/// The sizes of a step: the learning rate and the root of the second moment without their bias, and the weight decay.
+#[derive(Clone, Copy)]
+struct StepSizes {
+    rate: f32,
+    root: f32,
+    weight_decay: f32,
+}
+
 /// First and second moments of the gradient of each parameter.
 pub(super) struct Adam {
     level: Level,
@@ -31,7 +39,7 @@ impl Adam {
             gradient,
             &mut self.mean,
             &mut self.square,
-            (rate, root, weight_decay),
+            StepSizes { rate, root, weight_decay },
         );
     }
 }
@@ -42,9 +50,9 @@ for_this_machine! {
         gradient: &[f32],
         means: &mut [f32],
         squares: &mut [f32],
-        settings: (f32, f32, f32),
+        sizes: StepSizes,
     ) {
-        let (rate, root, weight_decay) = settings;
+        let StepSizes { rate, root, weight_decay } = sizes;
         let moments = means.iter_mut().zip(squares);
         for ((parameter, &gradient), (mean, square)) in parameters.iter_mut().zip(gradient).zip(moments) {
             let gradient = gradient + weight_decay * *parameter;

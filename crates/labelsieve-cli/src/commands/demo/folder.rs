@@ -1,4 +1,4 @@
-//! The folder of the demo, in which it may replace and delete as it likes.
+//! The folder of the demo, whose files it may replace and delete.
 
 use std::path::{Path, PathBuf};
 

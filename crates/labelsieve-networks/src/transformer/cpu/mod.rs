@@ -263,12 +263,12 @@ impl Operations for Cpu {
 
     fn attention_pool(
         &mut self,
-        tokens_and_heads: (usize, usize),
+        tokens: usize,
+        heads: usize,
         query: &Rows,
         keys_values: &Rows,
         out: &mut Rows,
     ) -> Result<()> {
-        let (tokens, heads) = tokens_and_heads;
         let width = query.columns;
         out.resize(keys_values.len() / tokens, width);
         let sources = AttentionInputs {

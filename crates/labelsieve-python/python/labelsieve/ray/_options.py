@@ -12,9 +12,6 @@ from .. import _jobs, _labelsieve
 
 Kind = Union[type, tuple[str, ...], Callable[[str], Any]]
 
-#: Arguments of functions that are called otherwise on the command line: `lambda` and `from` are words of Python.
-RENAMED = {"lambda": "lam", "from": "source"}
-
 
 class Option(NamedTuple):
     """An argument of a function: its name there, what stands for its value in ``--help``, and what it is."""
@@ -65,7 +62,7 @@ class Command(NamedTuple):
 
 def _option(described: Mapping[str, Any]) -> Option:
     """An option as the command line describes it."""
-    name = RENAMED.get(described["name"], described["name"])
+    name = described["argument"]
     default = described["default"]
     help = _HELP.get(name, described["help"]) + ("" if default is None else f" [default: {default}]")
     kinds: dict[str, Kind] = {"switch": bool, "integer": int, "number": float, "text": str}

@@ -2,19 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
 use labelsieve_files::inputs::same_network::MixedNetworks;
 use labelsieve_files::inputs::tables::Table;
+use labelsieve_files::work::{Error, Result, command, words};
 use labelsieve_jobs::inputs::pools::PoolFiles;
 use labelsieve_jobs::run::RunSources;
 use labelsieve_report::RunDirectory;
 
-use super::super::words::{run_step, words};
-use crate::hint::user_error;
-use crate::printer::Printer;
-
 /// The default folder of `labelsieve demo`.
-const DEMO: &str = "labelsieve-demo";
+pub const DEMO: &str = "labelsieve-demo";
 
 /// The files of a review that its source implies.
 pub struct Sources {
@@ -44,9 +40,15 @@ impl Sources {
     pub fn of_folder(folder: &Path) -> Result<Sources> {
         let relevance = folder.join("relevance.parquet");
         if !relevance.is_file() {
-            return Err(user_error(
+            return Err(Error::input(
                 format!("`{}` has no relevance.parquet", folder.display()),
-                "give the folder that `labelsieve run` or `labelsieve demo` wrote, or a relevance file",
+                words![
+                    "give the folder that ",
+                    command("run"),
+                    " or ",
+                    command("demo"),
+                    " wrote, or a relevance file"
+                ],
             ));
         }
         let there = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
@@ -83,13 +85,9 @@ impl Sources {
         })
     }
 
-    /// The demo's folder, which is made first if it is not there.
-    pub fn of_demo(printer: &Printer) -> Result<Sources> {
-        let folder = Path::new(DEMO);
-        if !folder.join("relevance.parquet").is_file() {
-            run_step("Make the demo first", &words("demo").option("--dir", folder), &printer.for_steps())?;
-        }
+    /// The folder of the demo.
+    pub fn of_demo() -> Result<Sources> {
         let title = "Icons for 32 ambiguous words".to_owned();
-        Ok(Sources { title, ..Sources::of_folder(folder)? })
+        Ok(Sources { title, ..Sources::of_folder(Path::new(DEMO))? })
     }
 }

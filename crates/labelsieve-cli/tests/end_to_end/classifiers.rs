@@ -178,3 +178,26 @@ fn a_class_of_one_clean_example_and_nothing_else_is_learned() {
         &["needs at least 19", "has 0", "train it again"],
     );
 }
+
+#[test]
+fn with_many_examples_classes_are_read_one_after_the_other() {
+    let recipe =
+        Recipe { dim: 8, n_classes: 12, n_clean: 3, largest_pool: 4000, n_test: 10, ..Recipe::default() };
+    let task = recipe.generate(2);
+    assert!(noisy_of(&task).len() > 5_000, "{}", noisy_of(&task).len());
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    clean_of(&task).npz(folder.join("C.npz"));
+    noisy_of(&task).npz(folder.join("N.npz"));
+    test_of(&task).npz(folder.join("T.npz"));
+    run(folder, "score --clean C.npz --pool N.npz --method similarity -o R.parquet").ok();
+    let trained = run(folder, &format!("{TRAIN} -o M.safetensors --json")).ok().json();
+    let compared = trained["choice"]["results"].as_array().expect("a list");
+    let names: Vec<&str> = compared.iter().filter_map(|result| result["classifier"].as_str()).collect();
+    assert_eq!(names, ["discriminant", "prototype"], "a cosine classifier would need all examples at once");
+    // The check on left-out examples is that of a training that has all of them in memory.
+    let line = format!("{TRAIN} --classifier prototype -o P.safetensors --json");
+    let prototype = run(folder, &line).ok().json();
+    assert_eq!(trained["left_out"], prototype["left_out"]);
+    assert!(top_1(folder, "M.safetensors") >= top_1(folder, "P.safetensors") - 0.02);
+}

@@ -94,12 +94,19 @@ impl ClassSums {
                 Rows::None => (),
             }
         }
-        let clean = class.clean();
-        let most = (MAX_LEFT_OUT / self.n_expected.max(1)).max(1);
-        let step = clean.len().div_ceil(most);
-        let kept = clean.select(&(0..clean.len()).step_by(step).collect::<Vec<_>>());
+        let kept = self.rows_to_leave_out(class.clean());
         self.classes.push(ClassSum { total, sum, kept });
         Ok(())
+    }
+
+    /// An even part of a class's clean examples, such that there are at most [`MAX_LEFT_OUT`] of all classes.
+    fn rows_to_leave_out(&self, clean: &Features) -> Features {
+        let n_classes = self.n_expected.max(1);
+        if !self.classes.len().is_multiple_of(n_classes.div_ceil(MAX_LEFT_OUT)) {
+            return Features::empty(self.dim);
+        }
+        let step = clean.len().div_ceil((MAX_LEFT_OUT / n_classes).max(1)).max(1);
+        clean.select(&(0..clean.len()).step_by(step).collect::<Vec<_>>())
     }
 
     /// Multiplies the rows that wait for others, which happens by itself later.

@@ -279,4 +279,8 @@ fn many_clean_examples_are_left_out_in_part() {
     let sums = ClassSums::of(&classes, 2).unwrap();
     let kept = sums.kept_rows(0).len();
     assert!((2_000..=4_096).contains(&kept), "{kept}");
+    let two = many.select(&[0, 1]);
+    let classes = vec![WeightedClass::new(&two, &none, &[]).unwrap(); 9_000];
+    let kept = ClassSums::of(&classes, 2).unwrap().kept_rows(0).len();
+    assert!((2_000..=4_096).contains(&kept), "{kept}");
 }

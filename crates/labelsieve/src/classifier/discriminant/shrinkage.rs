@@ -59,9 +59,9 @@ impl FromStr for Shrinkage {
     }
 }
 
-/// ½ (ln(γ/γ₀) / ½)²: few left-out examples must not move γ far from where it starts.
+/// ½ (ln(γ/γ₀) / 0.35)²: few left-out examples must not move γ far from where it starts.
 pub(super) fn penalty(gamma: f64, start: f64) -> f64 {
-    const WIDTH: f64 = 0.5;
+    const WIDTH: f64 = 0.35;
     0.5 * ((gamma / start).ln() / WIDTH).powi(2)
 }
 

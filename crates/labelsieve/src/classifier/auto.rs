@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::features::Features;
 use crate::model::Classifier as _;
 
-/// Examples up to which SGD on all of them, [`FOLDS`] times, is worth the wait.
+/// Examples up to which SGD on all of them, several times, is worth the wait.
 pub const MAX_COMPARED_WITH_COSINE: usize = 5_000;
 
 /// Trainings of a cosine classifier, each without one part of the clean examples.

@@ -9,7 +9,7 @@ use crate::level::Level;
 const BLOCK: usize = 64;
 
 /// Rows that are multiplied at a time, in single precision; the sums over these products are in double precision.
-const PORTION: usize = 256;
+const PORTION: usize = 512;
 
 /// The sum of the outer products of rows with themselves.
 #[derive(Clone, Debug)]

@@ -81,10 +81,10 @@ impl Spread {
         Spread { dim, ..Spread::default() }
     }
 
-    /// Adds an example with this share of its class's weight, and the square of its distance to the mean.
+    /// Adds an example with this share of its class's weight, and the share times its squared distance to the mean.
     pub fn add(&mut self, share: f64, squared_distance: f64) {
         self.squared_weights += share * share;
-        self.fourth_moment += (share * squared_distance).powi(2);
+        self.fourth_moment += squared_distance.powi(2);
     }
 
     /// Every class with the same share.

@@ -1,6 +1,6 @@
 //! What the discriminant needs of the examples, added up class by class.
 
-use labelsieve_numerics::kernels::Scatter;
+use labelsieve_numerics::kernels::{Scatter, dot};
 
 use super::shrinkage::Spread;
 use super::within::Within;
@@ -67,23 +67,19 @@ impl ClassSums {
         let invalid = class.relevance().iter().find(|weight| !(0.0..=1.0).contains(*weight));
         check(invalid.is_none(), "weight", "a number from 0 to 1", invalid.unwrap_or(&0.0))?;
         let total = class.total();
-        let examples = || class.examples().filter(|(_, weight)| *weight > 0.0);
-        let mut sum = vec![0f64; self.dim];
-        for (row, weight) in examples() {
-            sum.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(weight) * f64::from(x));
-        }
+        let sum: Vec<f64> = class.weighted_sum(|weight| weight).into_iter().map(f64::from).collect();
         let mean: Vec<f32> = sum.iter().map(|sum| (sum / total) as f32).collect();
         let covariance = !matches!(self.rows, Rows::None);
-        for (row, weight) in examples().filter(|_| covariance) {
+        for (row, weight) in class.examples().filter(|(_, weight)| covariance && *weight > 0.0) {
             let share = f64::from(weight) / total;
             let factor = share.sqrt() as f32;
-            let fill = |out: &mut [f32]| {
+            let mut squared = 0.0; // share · ‖x − μ_c‖²
+            let mut fill = |out: &mut [f32]| {
                 for ((out, &x), mean) in out.iter_mut().zip(row).zip(&mean) {
                     *out = factor * (x - mean);
                 }
+                squared = f64::from(dot(out, out));
             };
-            let length = row.iter().zip(&mean).map(|(&x, &mean)| f64::from(x - mean).powi(2)).sum::<f64>();
-            self.spread.add(share, length);
             match &mut self.rows {
                 Rows::Summed(scatter) => scatter.push(fill),
                 Rows::Listed(rows) => {
@@ -93,6 +89,7 @@ impl ClassSums {
                 }
                 Rows::None => (),
             }
+            self.spread.add(share, squared);
         }
         let kept = self.rows_to_leave_out(class.clean());
         self.classes.push(ClassSum { total, sum, kept });

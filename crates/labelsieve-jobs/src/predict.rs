@@ -77,7 +77,7 @@ impl Predict {
         if let Some(share) = self.reject.filter(|share| !(*share > 0.0 && *share < 1.0)) {
             return Err(Error::input(
                 words![option("reject"), format!(": expected a share between 0 and 1, found {share}")],
-                "0.05 rejects at most one in twenty examples that do belong to a class",
+                "0.05 rejects what is less typical than all but one in twenty clean examples",
             ));
         }
         let target =

@@ -507,8 +507,9 @@ class DiscriminantClassifier(ClassifierMixin, _CleaningEstimator):
     def typicality(self, X: Any) -> npt.NDArray[np.float64]:
         """How typical each example is of its best class: the share of examples that belong which are as far from theirs, or farther.
 
-        Of examples that belong, at most a share α have typicality α or less, so ``typicality(X) <= 0.05`` finds those of no class
-        and loses one in twenty of the others. With n clean examples left out it is at least 1/(n + 1).
+        It compares with clean examples that are left out in turn: of examples like these, at most a share α have typicality α or
+        less, so ``typicality(X) <= 0.05`` finds those of no class and loses about one in twenty of the others, more if they are
+        less typical than the clean ones. With n clean examples left out it is at least 1/(n + 1).
         """
         model = self._discriminant()
         return model.typicality(check_rows(self, X)).astype(np.float64)

@@ -33,7 +33,7 @@ pub struct Predict {
     pub device: Device,
     /// Predictions per example, best first.
     pub top: NonZeroUsize,
-    /// Examples as unlike the classes as this share of those that belong get no class.
+    /// Examples less typical than all but this share of the clean ones get no class.
     pub reject: Option<f64>,
     /// The file to write, `.parquet`, `.csv` or `.tsv`; `-` for CSV, nothing for TSV, on [`Monitor::stdout`].
     pub output: Option<PathBuf>,

@@ -129,7 +129,7 @@ def test_a_cluster_has_the_options_of_a_command(command):
     assert set(on_ray.needed) <= has
 
 
-#: What a call needs besides the arguments that have no default.
+#: Arguments that a call needs besides the arguments that have no default.
 MORE = {
     "evaluate": {"model": "m.safetensors", "test": "t.npz"},
     "plan": {"bins": 2},

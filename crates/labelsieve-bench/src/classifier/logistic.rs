@@ -1,6 +1,6 @@
 //! Multinomial logistic regression on weighted examples, the classifier of several compared systems.
 
-use labelsieve::classifier::{WeightedClass, softmax};
+use labelsieve::classifier::{WeightedClass, affine_scores, softmax};
 use labelsieve::{Classifier, Error, Features, Result, Scores, check};
 use labelsieve_numerics::kernels::{add, add_transposed_product, product_with_transposed};
 use rayon::prelude::*;
@@ -124,18 +124,7 @@ impl Classifier for LinearClassifier {
     }
 
     fn scores(&self, features: &Features) -> Scores {
-        const CHUNK: usize = 256;
-        let k = self.biases.len();
-        let mut values = vec![0f32; features.len() * k];
-        if k > 0 {
-            values.par_chunks_mut(CHUNK * k).enumerate().for_each(|(chunk, values)| {
-                let start = chunk * CHUNK;
-                let rows = features.block(start..start + values.len() / k);
-                product_with_transposed(rows, &self.weights, values, self.dim);
-                values.chunks_exact_mut(k).for_each(|scores| add(scores, &self.biases));
-            });
-        }
-        Scores { values, n_classes: k }
+        affine_scores(features, &self.weights, &self.biases)
     }
 }
 

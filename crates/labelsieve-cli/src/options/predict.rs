@@ -28,7 +28,7 @@ pub struct PredictOptions {
     #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN)]
     pub top: NonZeroUsize,
 
-    /// Give no class to examples as unlike the classes as this share of those that belong, e.g. 0.05
+    /// Give no class to examples less typical than all but this share of the clean ones, e.g. 0.05
     #[arg(long, value_name = "SHARE")]
     pub reject: Option<f64>,
 

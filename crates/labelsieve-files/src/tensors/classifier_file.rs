@@ -31,9 +31,9 @@ pub struct SavedClassifier {
     pub n_base: usize,
     /// The settings of the run that trained it.
     pub settings: serde_json::Value,
-    /// What makes a discriminant of the means.
+    /// The covariance and shrinkage of a discriminant.
     pub discriminant: Option<SavedDiscriminant>,
-    /// What makes probabilities of its scores.
+    /// The temperature and the distances behind its probabilities and typicality.
     pub confidence: Option<SavedConfidence>,
 }
 

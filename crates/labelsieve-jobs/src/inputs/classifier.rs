@@ -22,7 +22,7 @@ pub struct LoadedClassifier {
     pub classifier: Box<dyn Classifier + Send + Sync>,
     /// The leading classes that are base classes.
     pub n_base: usize,
-    /// What its scores mean.
+    /// Turns its scores into probabilities and typicality.
     pub confidence: Confidence,
 }
 
@@ -80,7 +80,7 @@ pub fn saved_discriminant(model: &FittedDiscriminant) -> SavedDiscriminant {
     }
 }
 
-/// What scores mean, as a file holds it.
+/// The confidence of a classifier, as a file holds it.
 pub fn saved_confidence(confidence: &Confidence) -> SavedConfidence {
     SavedConfidence { temperature: confidence.temperature(), distances: confidence.distances().to_vec() }
 }

@@ -108,7 +108,8 @@ impl Cholesky {
 fn factor_block(rows: &mut [f64], size: usize, start: usize, width: usize) -> Option<()> {
     for i in 0..width {
         for j in 0..=i {
-            let (row_i, row_j) = (i * size + start, j * size + start);
+            let row_i = i * size + start;
+            let row_j = j * size + start;
             let products = (0..j).map(|k| rows[row_i + k] * rows[row_j + k]).sum::<f64>();
             let rest = rows[row_i + j] - products;
             if i > j {

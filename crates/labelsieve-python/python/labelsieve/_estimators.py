@@ -505,7 +505,7 @@ class DiscriminantClassifier(ClassifierMixin, _CleaningEstimator):
         return total
 
     def typicality(self, X: Any) -> npt.NDArray[np.float64]:
-        """How typical each example is of its best class: the share of examples that belong which are as far from theirs, or farther.
+        """How typical each example is of its best class: the share of clean examples as far from theirs, or farther.
 
         It compares with clean examples that are left out in turn: of examples like these, at most a share α have typicality α or
         less, so ``typicality(X) <= 0.05`` finds those of no class and loses about one in twenty of the others, more if they are

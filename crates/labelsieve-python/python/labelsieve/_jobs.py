@@ -729,7 +729,7 @@ def predict_files(
     top : int, default 1
         Guesses per example, best first.
     reject : float, optional
-        Examples as unlike the classes as this share of those that belong, e.g. 0.05, get no class.
+        Examples less typical than all but this share of the clean ones, e.g. 0.05, get no class.
     image_column, where, strict
         Of images, as in :func:`embed_files`.
     embedding_column, id_column, allow_mixed

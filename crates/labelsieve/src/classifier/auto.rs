@@ -46,7 +46,7 @@ pub struct LeftOutResult {
     pub loss: Option<f64>,
 }
 
-/// What was chosen, and why.
+/// The chosen classifier, and the results behind the choice.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ClassifierChoice {
     /// The classifier.

@@ -34,15 +34,15 @@ impl Confidence {
     }
 
     /// The share of examples of the classes that are as far from their best class as this one, or farther: of n left-out examples
-    /// those that are, and the example itself, among n + 1. Of examples that belong, at most a share α is at most α (a conformal
-    /// p-value).
+    /// those that are, and the example itself, among n + 1. Of examples like the left-out ones, at most a share α is at most α (a
+    /// conformal p-value).
     pub fn typicality(&self, distance: f32) -> f32 {
         let nearer = self.distances.partition_point(|&found| found < distance);
         let n = self.distances.len();
         (1 + n - nearer) as f32 / (n + 1) as f32
     }
 
-    /// The left-out examples that it takes to reject a share of those that belong.
+    /// The left-out examples that it takes to reject this share.
     pub fn needed_to_reject(share: f64) -> usize {
         (1.0 / share - 1.0 - 1e-9).ceil().max(1.0) as usize
     }

@@ -23,6 +23,8 @@ pub use discriminant::{Discriminant, FittedDiscriminant, Shrinkage};
 pub use left_out::LeftOut;
 pub use prototype::{prototype, prototypes};
 pub use weight_matrix::WeightMatrix;
+#[doc(hidden)] // for our own crates
+pub use weight_matrix::affine_scores;
 
 use crate::error::{Error, Result};
 use crate::features::Features;

@@ -1,6 +1,6 @@
 //! W: one unit-length vector per class.
 
-use labelsieve_numerics::kernels::product_with_transposed;
+use labelsieve_numerics::kernels::{add, product_with_transposed};
 use rayon::prelude::*;
 
 use crate::error::{Result, check};
@@ -46,24 +46,26 @@ impl Classifier for WeightMatrix {
 
     /// Cosines ŵ_c·ĝ(x).
     fn scores(&self, features: &Features) -> Scores {
-        const CHUNK: usize = 256;
         let k = self.weights.len();
-        let dim = self.weights.dim();
-        let mut values = vec![0f32; features.len() * k];
-        if k > 0 {
-            let all_weights = self.weights.block(0..k);
-            values.par_chunks_mut(CHUNK * k).enumerate().for_each(|(chunk, values)| {
-                let start = chunk * CHUNK;
-                product_with_transposed(
-                    features.block(start..start + values.len() / k),
-                    all_weights,
-                    values,
-                    dim,
-                );
-            });
-        }
-        Scores { values, n_classes: k }
+        affine_scores(features, self.weights.block(0..k), &vec![0.0; k])
     }
+}
+
+/// N×K scores W g(x) + b, for K×d weights.
+#[doc(hidden)] // for our own crates
+pub fn affine_scores(features: &Features, weights: &[f32], biases: &[f32]) -> Scores {
+    const CHUNK: usize = 256;
+    let k = biases.len();
+    let mut values = vec![0f32; features.len() * k];
+    if k > 0 {
+        values.par_chunks_mut(CHUNK * k).enumerate().for_each(|(chunk, values)| {
+            let start = chunk * CHUNK;
+            let rows = features.block(start..start + values.len() / k);
+            product_with_transposed(rows, weights, values, features.dim());
+            values.chunks_exact_mut(k).for_each(|scores| add(scores, biases));
+        });
+    }
+    Scores { values, n_classes: k }
 }
 
 #[cfg(test)]

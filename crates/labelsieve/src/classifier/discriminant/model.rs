@@ -1,10 +1,8 @@
 //! A fitted discriminant.
 
-use labelsieve_numerics::kernels::{add, product_with_transposed};
-use rayon::prelude::*;
-
 use super::whitening::Whitening;
 use super::{BaseClasses, Moments, Within};
+use crate::classifier::affine_scores;
 use crate::error::{Result, check, check_len};
 use crate::features::Features;
 use crate::model::{Classifier, Scores};
@@ -112,16 +110,7 @@ impl Classifier for FittedDiscriminant {
     }
 
     fn scores(&self, features: &Features) -> Scores {
-        const CHUNK: usize = 256;
-        let k = self.n_classes();
-        let mut values = vec![0f32; features.len() * k];
-        values.par_chunks_mut(CHUNK * k).enumerate().for_each(|(chunk, values)| {
-            let start = chunk * CHUNK;
-            let rows = features.block(start..start + values.len() / k);
-            product_with_transposed(rows, &self.weights, values, self.dim);
-            values.chunks_exact_mut(k).for_each(|scores| add(scores, &self.biases));
-        });
-        Scores { values, n_classes: k }
+        affine_scores(features, &self.weights, &self.biases)
     }
 
     /// The Mahalanobis distance to the class of highest score.

@@ -1,4 +1,4 @@
-//! What the discriminant needs of the examples, added up class by class.
+//! Sums over the examples, class by class: all that the discriminant needs of them.
 
 use labelsieve_numerics::kernels::{Scatter, dot};
 

@@ -46,9 +46,9 @@ impl Within {
 
     /// The mean of two covariances, weighted by classes.
     pub(super) fn pooled(a: &Within, n_a: usize, b: &Within, n_b: usize) -> Within {
-        let (mut sum, other) = (a.over_columns(), b.over_columns());
+        let mut sum = a.over_columns();
         let n = (n_a + n_b).max(1) as f64;
-        for (a, b) in sum.iter_mut().zip(other) {
+        for (a, b) in sum.iter_mut().zip(b.over_columns()) {
             *a = (*a * n_a as f64 + b * n_b as f64) / n;
         }
         Within::of_matrix(sum, a.dim)
